@@ -26,7 +26,7 @@ from structkit.scoring.measures import interval
 from structkit.scoring.probabilities import fitted_temperature
 from structkit.scoring.probabilities import probabilities as of_relevant
 from structkit.scoring.runs import read_run
-from structkit.structure.trees.brackets import read
+from structkit.structure.trees.brackets import read_tree
 from structkit.structure.trees.tree import Tree
 from tests.jsonl import read as records
 
@@ -62,7 +62,7 @@ PUBLISHED = {
 def shape(tree: Tree) -> tuple[int, int, int, int]:
     """Words, depth in edges, and the inner nodes with more words right, and with more words left.
 
-    >>> shape(read("(S (A a) (B (C b) (D c)))"))
+    >>> shape(read_tree("(S (A a) (B (C b) (D c)))"))
     (3, 2, 1, 0)
     """
     starts, ends = tree.spans().T
@@ -87,7 +87,7 @@ def shapes(files: Sequence[Path]) -> list[str]:
         "|---|---:|---:|---:|---:|",
     ]
     for file in files:
-        trees = [read(each["tree"]) for each in records(file)]
+        trees = [read_tree(each["tree"]) for each in records(file)]
         found = np.array([shape(tree) for tree in trees if len(tree.words) > 1])
         low, high = interval(found[:, :2].astype(float))
         words, depth = (

@@ -39,7 +39,7 @@ def main() -> None:
     flags.add_argument("--model", help="of the parser builtin, in place of the one that ships")
     asked = flags.parse_intermixed_args()
     records = list(islice(Records.read([asked.gold]), asked.first))
-    gold = [trees.clean(trees.read(record["tree"])) for record in records]
+    gold = [trees.clean(trees.read_tree(record["tree"])) for record in records]
     first = f" --first {asked.first}" if asked.first else ""
     print(f"{Path(asked.gold).name}{first}:")
     print(f"{len(gold):,} sentences, {sum(len(tree.words) for tree in gold):,} words\n")

@@ -129,7 +129,7 @@ class Method(GradientSettings):
 
         Sentences side by side under one ROOT stay one text, and each is a span.
         """
-        tree = trees.clean(trees.read(text_field(record, "tree", "write trees in brackets")))
+        tree = trees.clean(trees.read_tree(text_field(record, "tree", "write trees in brackets")))
         whole = len(tree.words)
         spans = {(low, high) for low, high in tree.spans().tolist() if 1 < high - low < whole}
         return {"id": record["id"], "words": tree.words, "spans": sorted(spans)}

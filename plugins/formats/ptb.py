@@ -5,7 +5,7 @@ from __future__ import annotations
 from structkit import plugin
 from structkit.formats.interchange import Fields, Part, Parts, Row
 from structkit.records.jsonl import Record
-from structkit.structure.trees.brackets import read
+from structkit.structure.trees.brackets import read_tree
 
 
 class Format(plugin.Format):
@@ -13,17 +13,17 @@ class Format(plugin.Format):
 
     def parts(self, split: str) -> Parts:
         files = (f"{split}.mrg", "*.mrg", "*.ptb")
-        return {"trees": Part(files, read_tree, write_tree, "brackets")}
+        return {"trees": Part(files, checked_tree, written_tree, "brackets")}
 
 
-def read_tree(row: Fields) -> Record:
+def checked_tree(row: Fields) -> Record:
     """Return a tree unchanged, on one line, with traces, function tags and the empty top."""
-    read(row["tree"])
+    read_tree(row["tree"])
     return row
 
 
-def write_tree(record: Fields) -> Row:
+def written_tree(record: Fields) -> Row:
     """Return a tree. Errors: it cannot be read again."""
     tree = " ".join(record.pop_field("tree").split())
-    read(tree)
+    read_tree(tree)
     return {"tree": tree}

@@ -9,7 +9,7 @@ from structkit.errors import UserError
 from structkit.records.jsonl import Record, text_field
 from structkit.structure import Span
 from structkit.structure.english import STOPWORDS
-from structkit.structure.html.markup import content, tags, visible_text
+from structkit.structure.html.markup import element_content, tags, visible_text
 
 WORD = re.compile(r"\w+")
 
@@ -56,9 +56,9 @@ def terms(text: str) -> set[str]:
 def _title(record: Record, text: str, plain: str) -> tuple[str, Span]:
     """Return the title, and where the text repeats it before its body."""
     if record.get("title") is not None:
-        return text_field(record, "title"), content(tags(text), "title") or (0, 0)
+        return text_field(record, "title"), element_content(tags(text), "title") or (0, 0)
     for name in ("title", "h1"):
-        if (span := content(tags(text), name)) and plain[span[0] : span[1]].strip():
+        if (span := element_content(tags(text), name)) and plain[span[0] : span[1]].strip():
             return plain[span[0] : span[1]], span
     raise UserError(
         "the document has no title: no field `title`, no <title> and no <h1>",

@@ -22,9 +22,9 @@ from structkit.structure.trees.tree import Ints, Tree, from_spans
 class Parser(plugin.Parser):
     """Syntax trees of code; `language` is the language of all texts, None: each has its own.
 
-    >>> from structkit.structure.trees.brackets import write
+    >>> from structkit.structure.trees.brackets import write_tree
     >>> trees = Parser("python").trees([plugin.Unparsed("x = f(1)")])
-    >>> [write(tree) for tree in trees]  # doctest: +ELLIPSIS
+    >>> [write_tree(tree) for tree in trees]  # doctest: +ELLIPSIS
     ['(assignment (identifier x) (= =) (call (identifier f) (argument_list (-LRB- -LRB-) ...
     """
 
@@ -68,7 +68,7 @@ def code_tree(grammar: Grammar, text: str) -> Tree:
     spans, kinds = _nodes(tree, shift, shift + len(data))
     del tree
     cuts, places = np.unique(spans, return_inverse=True)
-    words, before = _words(data, cuts)
+    words, before = _words_between(data, cuts)
     if not words:
         raise UserError("the text holds no code", "leave the record out")
     spans = before[places.reshape(-1, 2)]
@@ -95,7 +95,7 @@ def _nodes(tree: tree_sitter.Tree, low: int, high: int) -> tuple[Ints, list[str]
                 return np.asarray(spans).reshape(-1, 2), kinds
 
 
-def _words(data: bytes, cuts: Ints) -> tuple[list[str], Ints]:
+def _words_between(data: bytes, cuts: Ints) -> tuple[list[str], Ints]:
     """Return the words between white space and cuts, and the number of words before each cut."""
     words: list[str] = []
     known: dict[str, str] = {}  # each word once, however often it occurs

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from structkit import plugin
 from structkit.errors import UserError
-from structkit.structure.trees.brackets import clean, read
+from structkit.structure.trees.brackets import clean, read_tree
 from structkit.structure.trees.tree import Tree
 from structkit.structure.trees.words import check_same
 
@@ -20,7 +20,7 @@ class Parser(plugin.Parser):
         """Yield the tree of each text, or an error if its words differ from the sentence's."""
         for each in texts:
             try:
-                tree = clean(read(each.text))
+                tree = clean(read_tree(each.text))
                 if each.sentence is not None:
                     check_same(tree.words, each.sentence)
             except UserError as error:

@@ -18,7 +18,7 @@ from structkit.structure.trees.tree import Tree
 from structkit.structure.trees.words import words_of
 
 METHOD = "span-parser"
-SHIPPED = Path(__file__).parent / "weights"
+BUNDLED_FOLDER = Path(__file__).parent / "weights"
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Parser(plugin.Parser):
 
     def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree]:
         """Yield the tree of each text."""
-        parser = open_parser(Path(self.model) if self.model else SHIPPED)
+        parser = open_parser(Path(self.model) if self.model else BUNDLED_FOLDER)
         return parser.trees([words_of(each.text, tokenized=self.tokenized) for each in texts])
 
 

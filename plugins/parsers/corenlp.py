@@ -11,13 +11,13 @@ from urllib.parse import urlencode, urlsplit
 
 from structkit import plugin
 from structkit.errors import UserError, flag
-from structkit.structure.trees.brackets import clean, read, unescaped
+from structkit.structure.trees.brackets import clean, read_tree, unescaped
 from structkit.structure.trees.tree import Tree
 from structkit.structure.trees.words import same
 
-START = "java -mx4g -cp '*' edu.stanford.nlp.pipeline.StanfordCoreNLPServer -port {port}"
-BUSY = (429, 503)  # too many requests, or not yet ready
-MODELS = "start a CoreNLP server with the English models"
+START_COMMAND = "java -mx4g -cp '*' edu.stanford.nlp.pipeline.StanfordCoreNLPServer -port {port}"
+BUSY_STATUSES = (429, 503)  # too many requests, or not yet ready
+MODELS_REMEDY = "start a CoreNLP server with the English models"
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Parser(plugin.Parser):
             headers = {"Content-Type": "text/plain; charset=utf-8"}
             connection.request("POST", path, line.encode("utf-8"), headers)
             answer = connection.getresponse()
-            if answer.status not in BUSY:
+            if answer.status not in BUSY_STATUSES:
                 return answer.status, answer.read()
             problem = f"it is not ready (status {answer.status})"
         except (OSError, HTTPException) as error:
@@ -81,7 +81,7 @@ class Parser(plugin.Parser):
             connection.close()
         raise UserError(
             f"the CoreNLP server cannot be reached ({problem})",
-            f"start it in CoreNLP's folder: {START.format(port=parts.port or 9000)}",
+            f"start it in CoreNLP's folder: {START_COMMAND.format(port=parts.port or 9000)}",
         ).at(self.url)
 
 
@@ -95,18 +95,22 @@ def tree_of(body: bytes, line: str) -> Tree | UserError:
     except (ValueError, KeyError, TypeError):
         start = body[:60].decode("utf-8", "replace").strip()
         problem = f"the CoreNLP server answers {start!r}, not JSON with trees"
-        raise UserError(problem, MODELS) from None
+        raise UserError(problem, MODELS_REMEDY) from None
     if not sentences or not isinstance(sentences[0].get("parse"), str):
         return UserError("the CoreNLP server finds no tree for the text", "leave the record out")
     try:
-        tree = clean(read(sentences[0]["parse"]))
+        tree = clean(read_tree(sentences[0]["parse"]))
     except UserError as error:
-        return UserError(f"the CoreNLP server's answer is not a tree: {error.problem}", MODELS)
+        return UserError(
+            f"the CoreNLP server's answer is not a tree: {error.problem}", MODELS_REMEDY
+        )
     words = _original_words(sentences[0].get("tokens"))
     if len(words) == len(tree.words):
         tree = replace(tree, words=words)  # without the server's normalization
     if not same(tree.words, line):
-        return UserError("the CoreNLP server answers with words that are not the text's", MODELS)
+        return UserError(
+            "the CoreNLP server answers with words that are not the text's", MODELS_REMEDY
+        )
     return tree
 
 

@@ -12,8 +12,8 @@ from lxml import etree
 
 from structkit import plugin
 from structkit.errors import UserError
-from structkit.structure.html.reader import left_open, parse
-from structkit.structure.html.tags import SILENT
+from structkit.structure.html.reader import left_open, parse_html
+from structkit.structure.html.tags import SILENT_ELEMENTS
 from structkit.structure.trees.tree import Tree, from_spans
 from structkit.structure.trees.words import words_of
 
@@ -22,9 +22,9 @@ from structkit.structure.trees.words import words_of
 class Parser(plugin.Parser):
     """Tree of a document's elements, without scripts and styles.
 
-    >>> from structkit.structure.trees.brackets import write
+    >>> from structkit.structure.trees.brackets import write_tree
     >>> trees = Parser().trees([plugin.Unparsed("<h1>Tea</h1><p>is <b>very hot</b>")])
-    >>> [write(tree) for tree in trees]
+    >>> [write_tree(tree) for tree in trees]
     ['(body (h1 Tea) (p (X is) (b (X very) (X hot))))']
     """
 
@@ -38,7 +38,7 @@ class Parser(plugin.Parser):
         for each in texts:
             target = _Target(self.tokenized)
             parser = etree.HTMLParser(target=target, huge_tree=True, encoding="utf-8")
-            parse(each.text, parser)
+            parse_html(each.text, parser)
             if target.words:
                 yield target.tree()
             else:
@@ -63,12 +63,12 @@ class _Target:
         if self.open and self.open[-1][0] in left_open().get(tag, ()):
             self._close()
             self.open.append(("", 0))  # until the parser ends it
-        self.silent += tag in SILENT
+        self.silent += tag in SILENT_ELEMENTS
         self.open.append((tag, len(self.words)))
 
     def end(self, tag: str) -> None:
         self._flush()
-        self.silent -= tag in SILENT
+        self.silent -= tag in SILENT_ELEMENTS
         self._close()
 
     def data(self, text: str) -> None:

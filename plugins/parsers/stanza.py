@@ -10,7 +10,7 @@ from typing import Any
 from structkit import plugin
 from structkit.errors import UserError
 from structkit.extras import require
-from structkit.structure.trees.brackets import clean, read
+from structkit.structure.trees.brackets import clean, read_tree
 from structkit.structure.trees.tree import Tree
 from structkit.structure.trees.words import words_of
 
@@ -25,7 +25,7 @@ class Parser(plugin.Parser):
         """Yield the tree of each text. Errors: the package or its models are missing."""
         words = [words_of(each.text, tokenized=self.tokenized) for each in texts]
         for sentence in _pipeline()(words).sentences:
-            yield clean(read(str(sentence.constituency)))
+            yield clean(read_tree(str(sentence.constituency)))
 
 
 @cache

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import orjson
 
-from structkit.collecting.ignoring import GIT
+from structkit.collecting.ignoring import GIT_FOLDER
 from structkit.collecting.walking import readable_path
 from structkit.errors import flag
 from structkit.progress import say
@@ -424,7 +424,7 @@ def state_of(status: os.stat_result | None, place: str = "") -> str:
     """
     if status is None:
         return ""
-    if place.endswith(f"/{GIT}") and stat.S_ISDIR(status.st_mode):
+    if place.endswith(f"/{GIT_FOLDER}") and stat.S_ISDIR(status.st_mode):
         return f"{status.st_dev} {status.st_ino}"
     times = f"{status.st_mtime_ns} {status.st_ctime_ns}"
     return f"{status.st_size} {times} {status.st_dev} {status.st_ino}"

@@ -17,44 +17,44 @@ import tree_sitter
 from structkit.structure.code.outline import last_row, leads
 
 # the first line of a section, an item or a paragraph in roff's man and mdoc; a term in AsciiDoc
-ITEM = re.compile(r"\.(?:S[HSsh]|TP|IP|It|[LP]P|Pp)\b|\S.*::(?:\s|$)")
+ITEM_START = re.compile(r"\.(?:S[HSsh]|TP|IP|It|[LP]P|Pp)\b|\S.*::(?:\s|$)")
 
 LineSpan = tuple[int, int]  # lines from 0, half-open
 Fits = Callable[[LineSpan], bool]
 
 
-def room(lines: Sequence[str], maximum: int) -> Fits:
+def fits_within(lines: Sequence[str], maximum: int) -> Fits:
     """Return a function that says whether lines fit in a chunk, without white space."""
     sums = [0, *accumulate(map(len, map("".join, map(str.split, lines))))]
     return lambda rows: sums[rows[1]] - sums[rows[0]] <= maximum
 
 
 @dataclass
-class _Lines:
+class _LineGroup:
     """Lines with the nodes that begin in them."""
 
     rows: LineSpan
     nodes: list[tree_sitter.Node] = field(default_factory=list)
 
 
-def cut(lines: Sequence[str], root: tree_sitter.Node | None, maximum: int) -> list[LineSpan]:
+def cut_lines(lines: Sequence[str], root: tree_sitter.Node | None, maximum: int) -> list[LineSpan]:
     """Cut lines into chunks of at most `maximum` characters, unless a single line has more.
 
     Chunks are in order and hold every line that is not blank once. Without a tree, lines are cut at
     blank ones and at items of lists.
     """
-    fits = room(lines, maximum)
+    fits = fits_within(lines, maximum)
     if root is None:
         pieces = _merge(
-            [piece for rows in _paragraphs(lines) for piece in _lines(rows, fits)], fits
+            [piece for rows in _paragraph_lines(lines) for piece in _fill_lines(rows, fits)], fits
         )
     else:
-        pieces = _along_tree(_Lines((0, len(lines)), [root]), fits)
+        pieces = _along_tree(_LineGroup((0, len(lines)), [root]), fits)
     trimmed = (_trim(lines, rows) for rows in pieces)
     return [rows for rows in trimmed if rows[0] < rows[1]]
 
 
-def _along_tree(whole: _Lines, fits: Fits) -> list[LineSpan]:
+def _along_tree(whole: _LineGroup, fits: Fits) -> list[LineSpan]:
     """Merge each node's chunks with each other before the chunks around it."""
     # groups to cut, and the chunks of groups already cut
     stack = [(iter([whole]), list[LineSpan]())]
@@ -69,13 +69,13 @@ def _along_tree(whole: _Lines, fits: Fits) -> list[LineSpan]:
             stack[-1][1].extend(merged)
         elif fits(group.rows):
             pieces.append(group.rows)
-        elif inner := _inner(group):
+        elif inner := _inner_groups(group):
             stack.append((iter(inner), []))
         else:
-            pieces += _lines(group.rows, fits)
+            pieces += _fill_lines(group.rows, fits)
 
 
-def _inner(group: _Lines) -> list[_Lines]:
+def _inner_groups(group: _LineGroup) -> list[_LineGroup]:
     """Return the groups of the first nodes below that begin on their own lines, if any."""
     nodes = group.nodes
     while any(node.child_count and not leads(node) for node in nodes):
@@ -87,10 +87,10 @@ def _inner(group: _Lines) -> list[_Lines]:
     return []
 
 
-def _groups(rows: LineSpan, nodes: list[tree_sitter.Node]) -> list[_Lines]:
+def _groups(rows: LineSpan, nodes: list[tree_sitter.Node]) -> list[_LineGroup]:
     """Return consecutive nodes in groups of whole lines; related ones stay together."""
     first, end = rows
-    groups = [_Lines((first, end))]
+    groups = [_LineGroup((first, end))]
     before: tree_sitter.Node | None = None
     reach = end  # code that begins before this line belongs to the code before it
     for node in nodes:
@@ -98,7 +98,7 @@ def _groups(rows: LineSpan, nodes: list[tree_sitter.Node]) -> list[_Lines]:
         alone = before is None or last_row(before) < row  # it begins a line
         if alone and reach <= row < end and groups[-1].rows[0] < row:
             groups[-1].rows = (groups[-1].rows[0], row)
-            groups.append(_Lines((row, end)))
+            groups.append(_LineGroup((row, end)))
         groups[-1].nodes.append(node)
         before = node
         reach = _reach(node) if alone else 0
@@ -112,18 +112,18 @@ def _reach(node: tree_sitter.Node) -> int:
     return last_row(node) + lines if leads(node) else 0
 
 
-def _paragraphs(lines: Sequence[str]) -> Iterator[LineSpan]:
+def _paragraph_lines(lines: Sequence[str]) -> Iterator[LineSpan]:
     """Group lines; a group begins at an unindented line after a blank one, or at an item."""
     starts = [
         row
         for row, (before, line) in enumerate(pairwise(lines), 1)
         if line[:1].strip()
-        and (not before.strip() or (ITEM.match(line) and not ITEM.match(before)))
+        and (not before.strip() or (ITEM_START.match(line) and not ITEM_START.match(before)))
     ]
     yield from pairwise((0, *starts, len(lines)))
 
 
-def _lines(rows: LineSpan, fits: Fits) -> list[LineSpan]:
+def _fill_lines(rows: LineSpan, fits: Fits) -> list[LineSpan]:
     """Return chunks with as many lines as fit."""
     if fits(rows):
         return [rows]

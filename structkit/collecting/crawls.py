@@ -18,22 +18,22 @@ from typing import Any, NamedTuple
 
 from structkit.extras import require
 
-BLOCK = 1 << 14  # bytes
-KEPT = 1 << 20  # bytes of a damaged member in which the next one is looked for
+BLOCK_BYTES = 1 << 14  # bytes
+KEPT_MEMBER_BYTES = 1 << 20  # bytes of a damaged member in which the next one is looked for
 GZIP = b"\x1f\x8b"
-START = re.compile(rb"WARC/\d+\.\d+\s*\Z")
-ANSWERS = ("response", "resource", "conversion")
-NO_PAGES = ("dns:", "whois:", "ntp:")  # of a crawler's own questions
-WHOLE = ("200", "203", "206")  # status of an answer with the page, or with a part of it
-UNKNOWN = ("", "*/*", "unknown/unknown", "application/unknown")
+RECORD_START = re.compile(rb"WARC/\d+\.\d+\s*\Z")
+CAPTURE_TYPES = ("response", "resource", "conversion")
+NON_PAGE_SCHEMES = ("dns:", "whois:", "ntp:")  # of a crawler's own questions
+PAGE_STATUSES = ("200", "203", "206")  # status of an answer with the page, or with a part of it
+UNKNOWN_MEDIA = ("", "*/*", "unknown/unknown", "application/unknown")
 # how HTML begins (MIME Sniffing, 7.1)
-HTML = re.compile(
+HTML_START = re.compile(
     rb"\s*(<\?xml[^>]*>\s*)?<(!--|(!doctype html|html|head|body|title|h1|div|table|p|a)[\s>])", re.I
 )
-QUIET = logging.NullHandler()  # or warnings of warcio go to stderr
+NULL_HANDLER = logging.NullHandler()  # or warnings of warcio go to stderr
 
 
-class Answer(NamedTuple):
+class Capture(NamedTuple):
     """What a server gave at an address: None for an error page; or why it cannot be read."""
 
     address: str
@@ -46,15 +46,15 @@ class Damage(ValueError):
     """Bytes that are lost; the next read goes on behind them."""
 
 
-def answers(handle: Any, maximum: int) -> Iterator[Answer]:
+def captures(handle: Any, maximum: int) -> Iterator[Capture]:
     """Yield the answers in an open WARC, in order, with at most `maximum` bytes and one of each.
 
     What is damaged has a problem instead, and no address if none is known.
     """
-    logging.getLogger("warcio").addHandler(QUIET)
+    logging.getLogger("warcio").addHandler(NULL_HANDLER)
     loader = require("warcio.recordloader", "warc").ArcWarcRecordLoader(verify_http=False)
     packed = handle.peek(2)[:2] == GZIP
-    stream = io.BufferedReader(_Unpacked(_members(handle.read))) if packed else handle
+    stream = io.BufferedReader(_BlockStream(_gzip_blocks(handle.read))) if packed else handle
     times = Counter[str]()
     line = b""
     while True:
@@ -67,17 +67,17 @@ def answers(handle: Any, maximum: int) -> Iterator[Answer]:
                 return
             record = loader.parse_record_stream(stream, line)
             named = record.rec_headers.get_header("WARC-Target-URI")
-            if record.rec_type in ANSWERS and not (named or "").startswith(NO_PAGES):
+            if record.rec_type in CAPTURE_TYPES and not (named or "").startswith(NON_PAGE_SCHEMES):
                 address = named or "(no address)"
                 times[address] += 1
                 address += f"~{times[address]}" if times[address] > 1 else ""
             if record.length is None:
                 raise ValueError("a record has no Content-Length")
             if address:
-                answer = _answer(record, address, maximum)
+                answer = _capture(record, address, maximum)
             line = _line_after(record, stream)
         except Exception as error:
-            answer = Answer(address, problem=error)
+            answer = Capture(address, problem=error)
             line = _next_start(stream)
         if answer:
             yield answer
@@ -85,12 +85,12 @@ def answers(handle: Any, maximum: int) -> Iterator[Answer]:
 
 def _line_after(record: Any, stream: io.BufferedReader) -> bytes:
     """Return the line after a record. Errors: the record is cut, or of another length."""
-    while record.raw_stream.read(BLOCK):
+    while record.raw_stream.read(BLOCK_BYTES):
         pass
     if record.raw_stream.limit:
         raise ValueError("a record is shorter than its Content-Length")
-    line = stream.readline(BLOCK)
-    if record.format == "warc" and line.strip() and not START.match(line):
+    line = stream.readline(BLOCK_BYTES)
+    if record.format == "warc" and line.strip() and not RECORD_START.match(line):
         raise ValueError("a record is longer than its Content-Length")
     return line
 
@@ -100,27 +100,27 @@ def _next_start(stream: io.BufferedReader) -> bytes:
     before = b"\n"
     while True:
         try:
-            line = stream.readline(BLOCK)
+            line = stream.readline(BLOCK_BYTES)
         except Damage:
             continue
-        if not line or (before.endswith(b"\n") and START.match(line)):
+        if not line or (before.endswith(b"\n") and RECORD_START.match(line)):
             return line
         before = line
 
 
-def _answer(record: Any, address: str, maximum: int) -> Answer:
+def _capture(record: Any, address: str, maximum: int) -> Capture:
     http = record.http_headers
-    if http and http.get_statuscode() not in WHOLE:
-        return Answer(address)
+    if http and http.get_statuscode() not in PAGE_STATUSES:
+        return Capture(address)
     data = bytearray()
     for block in _content(record):
         data += block
         if len(data) > maximum:
             break
     media = (http or record.rec_headers).get_header("Content-Type") or ""
-    if media.strip().lower() in UNKNOWN and HTML.match(data):
+    if media.strip().lower() in UNKNOWN_MEDIA and HTML_START.match(data):
         media = "text/html"
-    return Answer(address, bytes(data[: maximum + 1]), media)
+    return Capture(address, bytes(data[: maximum + 1]), media)
 
 
 def _content(record: Any) -> Iterator[bytes]:
@@ -129,7 +129,7 @@ def _content(record: Any) -> Iterator[bytes]:
     stream, http = record.raw_stream, record.http_headers
     if http and (http.get_header("Transfer-Encoding") or "").strip().lower() == "chunked":
         stream = readers.ChunkedDataReader(stream)
-    blocks = iter(lambda: stream.read(BLOCK), b"")
+    blocks = iter(lambda: stream.read(BLOCK_BYTES), b"")
     coded = (http and http.get_header("Content-Encoding") or "").lower().split(",")
     for name in reversed([name.strip().removeprefix("x-") for name in coded]):
         known = readers.BufferedReader.DECOMPRESSORS
@@ -152,35 +152,35 @@ def _decoded(blocks: Iterator[bytes], kinds: Iterable[Callable[[], Any]]) -> Ite
         blocks = map(decoder.decompress, blocks)
         break
     for block in chain([first], blocks):
-        yield from (block[at : at + BLOCK] for at in range(0, len(block), BLOCK))
+        yield from (block[at : at + BLOCK_BYTES] for at in range(0, len(block), BLOCK_BYTES))
 
 
-def _members(read: Callable[[int], bytes]) -> Iterator[bytes | Damage]:
+def _gzip_blocks(read: Callable[[int], bytes]) -> Iterator[bytes | Damage]:
     """Yield the content of a gzip file; the last block of a member after it is checked."""
-    rest = read(BLOCK)
-    while rest := rest.lstrip(b"\0") or read(BLOCK).lstrip(b"\0"):
+    rest = read(BLOCK_BYTES)
+    while rest := rest.lstrip(b"\0") or read(BLOCK_BYTES).lstrip(b"\0"):
         member, seen, held = zlib.decompressobj(31), bytearray(), b""
         try:
             while not member.eof:
                 seen += rest
-                if len(seen) > 2 * KEPT:
-                    del seen[:-KEPT]
+                if len(seen) > 2 * KEPT_MEMBER_BYTES:
+                    del seen[:-KEPT_MEMBER_BYTES]
                 if block := member.decompress(rest):
                     yield held
                     held = block
-                rest = member.unused_data if member.eof else read(BLOCK)
+                rest = member.unused_data if member.eof else read(BLOCK_BYTES)
                 if not rest and not member.eof:
                     raise EOFError("it ends in the middle of a record")
             yield held
         except (zlib.error, EOFError) as error:
             yield Damage(str(error))
             rest = bytes(seen[1:])
-            while GZIP not in rest and (more := read(BLOCK)):
+            while GZIP not in rest and (more := read(BLOCK_BYTES)):
                 rest = rest[-1:] + more
             rest = rest[rest.find(GZIP) :] if GZIP in rest else b""
 
 
-class _Unpacked(io.RawIOBase):
+class _BlockStream(io.RawIOBase):
     """Blocks as a file; each damage among them raises once."""
 
     def __init__(self, blocks: Iterator[bytes | Damage]) -> None:

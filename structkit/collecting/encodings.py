@@ -13,7 +13,8 @@ import webencodings
 from structkit.registry import plugins
 from structkit.structure.html.markup import MARKUP, attributes, tags
 
-WIDE = {  # how a text of two or four bytes a character begins; UTF-32's mark has UTF-16's in it
+# how a text of two or four bytes a character begins; UTF-32's mark has UTF-16's in it
+WIDE_CODECS = {
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
@@ -21,43 +22,49 @@ WIDE = {  # how a text of two or four bytes a character begins; UTF-32's mark ha
     b"<\0?\0": "utf-16-le",  # an XML declaration
     b"\0<\0?": "utf-16-be",
 }
-HEAD = 1_024  # bytes of a page in which its encoding is declared (HTML standard, section 13.2.3.2)
-CODECS = {"gbk": "gb18030", "x-user-defined": "cp1252"}  # as the standard decodes them
+PRESCAN_BYTES = 1_024  # of a page, which hold its declaration (HTML standard, section 13.2.3.2)
+WEB_CODECS = {"gbk": "gb18030", "x-user-defined": "cp1252"}  # as the standard decodes them
 # bytes that are no text if a codec is not one of ASCII and more: escapes, a domain with empty parts
-PLAIN = rb"\u0041 ~[\n..]"
-CONTENT_TYPE = re.compile(r";\s*charset\s*=\s*[\"']?([^\s;,\"']+)", re.I)
+ASCII_PROBE = rb"\u0041 ~[\n..]"
+CONTENT_TYPE_CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([^\s;,\"']+)", re.I)
 
 # of HTML: the charset of a content type
-CHARSET = re.compile(r"charset\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|[\"']|([^\s;\"'][^\s;]*))", re.I)
-XML = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*(?:\"([^\"\s]*)\"|'([^'\s]*)')[^>]*>")
+META_CHARSET = re.compile(
+    r"charset\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|[\"']|([^\s;\"'][^\s;]*))", re.I
+)
+XML_DECLARATION = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*(?:\"([^\"\s]*)\"|'([^'\s]*)')[^>]*>")
 
-EMACS = re.compile(r"-(?:unix|dos|mac)$")  # how its lines end
-RULES = {"css": re.compile(rb'@charset "([^"]*)";'), "xml": XML}  # of languages without a plugin
+EMACS_LINE_ENDS = re.compile(r"-(?:unix|dos|mac)$")  # how its lines end
+ENCODING_RULES = {
+    "css": re.compile(rb'@charset "([^"]*)";'),
+    "xml": XML_DECLARATION,
+}  # of languages without a plugin
 
 # a guess: the encodings of the standard that are in use, the one that counts without evidence …
-USUAL, UNUSED = "cp1252", b"\x81\x8d\x8f\x90\x9d"
-LATIN = ("cp1250", "iso8859-2", "cp1254", "cp1257")
-OTHERS = (
+DEFAULT_CODEC = "cp1252"
+UNUSED_BYTES = b"\x81\x8d\x8f\x90\x9d"  # in that
+LATIN_CODECS = ("cp1250", "iso8859-2", "cp1254", "cp1257")
+BEYOND_LATIN_CODECS = (
     "cp932 euc-jp gb18030 big5 cp949 cp1251 koi8-r koi8-u iso8859-5 cp866 cp1253 iso8859-7 cp1255 "
     "cp1256 cp874"
 ).split()
-WINDOWS = {"iso8859-2": "cp1250", "iso8859-7": "cp1253"}
+WINDOWS_CODECS = {"iso8859-2": "cp1250", "iso8859-7": "cp1253"}
 # … and how much more probable than that one another must be. On the translations of Django 5.2
 # into 33 languages (2026-11-26) no Western text was read wrongly; of 2,500 characters, none of 45
-# other pairs of language and encoding but Estonian's, whose letters agree with USUAL's
-EVIDENCE = 8  # bytes beyond ASCII in different words
-BEYOND_LATIN = 5.0
-SAMPLE = 64_000  # bytes from which an encoding is guessed
-PIECE = 100  # bytes beyond ASCII; a wrong byte spoils the guess of its piece only
-PIECES = 8
-ASCII = bytes(range(128))
-SPACED = re.compile(rb"[^\0-\x2f]*[\0-\x2f]+|[^\0-\x2f]+")  # no character ends in such a byte
-WORD = re.compile(rb"[^\s\x80-\xff]*[\x80-\xff]\S*")
+# other pairs of language and encoding but Estonian's, whose letters agree with the default's
+MIN_EVIDENCE_BYTES = 8  # bytes beyond ASCII in different words
+BEYOND_LATIN_ODDS = 5.0
+SAMPLE_BYTES = 64_000  # bytes from which an encoding is guessed
+PIECE_BYTES = 100  # bytes beyond ASCII; a wrong byte spoils the guess of its piece only
+MAX_PIECES = 8
+ASCII_BYTES = bytes(range(128))
+UP_TO_ASCII = re.compile(rb"[^\0-\x2f]*[\0-\x2f]+|[^\0-\x2f]+")  # no character ends in such a byte
+NON_ASCII_WORD = re.compile(rb"[^\s\x80-\xff]*[\x80-\xff]\S*")
 
 
 def is_wide(data: bytes, media: str = "") -> bool:
     """Return whether characters have two or four bytes, by the first or a content type."""
-    return data.startswith((*WIDE,)) or (_of_media(media) or "").startswith("utf-16")
+    return data.startswith((*WIDE_CODECS,)) or (_media_encoding(media) or "").startswith("utf-16")
 
 
 def decode(data: bytes, language: str = "", media: str = "") -> str:
@@ -71,96 +78,96 @@ def decode(data: bytes, language: str = "", media: str = "") -> str:
     """
     if data.startswith(codecs.BOM_UTF8):
         return data.decode("utf-8-sig", "replace")
-    for mark, codec in WIDE.items():
+    for mark, codec in WIDE_CODECS.items():
         if data.startswith(mark):
             return data.decode(codec, "replace")
-    declared = _of_media(media) or declaration(data, language)
+    declared = _media_encoding(media) or declaration(data, language)
     if declared:
-        return data.decode(declared, WEB)
+        return data.decode(declared, WEB_ERRORS)
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        return data.decode(_guess(data, error.start), WEB)
+        return data.decode(_guess(data, error.start), WEB_ERRORS)
 
 
 def declaration(data: bytes, language: str) -> str | None:
     """Return the encoding that a file declares by its language's rule, in Python's name."""
     if language == "html":
-        return _of_page(data)
-    rule = _rules().get(language)
+        return _page_encoding(data)
+    rule = _encoding_rules().get(language)
     match = rule.match(data) if rule else None
     label = next(filter(None, match.groups()), b"").decode("latin-1") if match else ""
-    codec = _codec(label) if language in ("css", "xml") else _programs_codec(label)
+    codec = _web_codec(label) if language in ("css", "xml") else _python_codec(label)
     # who could read the declaration did not need it
     return "utf-8" if codec and codec.startswith("utf-16") else codec
 
 
 @cache
-def _rules() -> dict[str, re.Pattern[bytes]]:
+def _encoding_rules() -> dict[str, re.Pattern[bytes]]:
     """Return the pattern of a declared encoding of each language that has one."""
     languages = (each for each in plugins() if each.kind == "language")
     found = (
         (each.name, re.compile(rule.encode())) for each in languages for rule in each.signs.encoding
     )
-    return RULES | dict(found)
+    return ENCODING_RULES | dict(found)
 
 
-def _of_page(data: bytes) -> str | None:
-    page = data[:SAMPLE].decode("latin-1")
-    head = ((match[1] or "", match[0]) for match in MARKUP.finditer(page[:HEAD]))
-    found = _of_metas(head) or declaration(data, "xml")
-    if found or "charset" not in page[HEAD:].lower():
+def _page_encoding(data: bytes) -> str | None:
+    page = data[:SAMPLE_BYTES].decode("latin-1")
+    head = ((match[1] or "", match[0]) for match in MARKUP.finditer(page[:PRESCAN_BYTES]))
+    found = _first_meta_encoding(head) or declaration(data, "xml")
+    if found or "charset" not in page[PRESCAN_BYTES:].lower():
         return found
     # a parser goes by a `<meta>` further below, too, where it is no text
-    return _of_metas((tag.name, page[tag.start : tag.end]) for tag in tags(page))
+    return _first_meta_encoding((tag.name, page[tag.start : tag.end]) for tag in tags(page))
 
 
-def _of_metas(tags: Iterable[tuple[str, str]]) -> str | None:
+def _first_meta_encoding(tags: Iterable[tuple[str, str]]) -> str | None:
     """Return the encoding of the first `<meta>` tag that declares one (HTML, section 13.2.3.2)."""
     for name, tag in tags:
-        if name.lower() == "meta" and tag.endswith(">") and (codec := _of_meta(tag)):
+        if name.lower() == "meta" and tag.endswith(">") and (codec := _meta_encoding(tag)):
             return "utf-8" if codec.startswith("utf-16") else codec
     return None
 
 
-def _of_media(media: str) -> str | None:
-    match = CONTENT_TYPE.search(media)
-    return _codec(match[1]) if match else None
+def _media_encoding(media: str) -> str | None:
+    match = CONTENT_TYPE_CHARSET.search(media)
+    return _web_codec(match[1]) if match else None
 
 
-def _codec(label: str) -> str | None:
+def _web_codec(label: str) -> str | None:
     """Return the codec of a label, by the table of the Encoding standard."""
     found = webencodings.lookup(label)
     if not found or found.name == "replacement":
         return None
     codec: str = found.codec_info.name
-    return CODECS.get(found.name, codec)
+    return WEB_CODECS.get(found.name, codec)
 
 
-def _programs_codec(label: str) -> str | None:
+def _python_codec(label: str) -> str | None:
     """Return the codec of a label in a program; Python's codecs have more names."""
-    label = EMACS.sub("", label)
+    label = EMACS_LINE_ENDS.sub("", label)
     try:
         name = codecs.lookup(label).name
-        if PLAIN.decode(name) != PLAIN.decode("ascii"):
+        if ASCII_PROBE.decode(name) != ASCII_PROBE.decode("ascii"):
             return None
     except (LookupError, ValueError):
         return None
-    return _codec(label) or _codec(name) or name
+    return _web_codec(label) or _web_codec(name) or name
 
 
-def _of_meta(tag: str) -> str | None:
+def _meta_encoding(tag: str) -> str | None:
     """Return the encoding that a `<meta>` tag declares; `charset` counts before a content type."""
     found = attributes(tag)
     if "charset" in found:
-        return _codec(found["charset"])
+        return _web_codec(found["charset"])
     if found.get("http-equiv", "").lower() != "content-type":
         return None
-    match = CHARSET.search(found.get("content", ""))
-    return _codec(match[match.lastindex]) if match and match.lastindex else None
+    match = META_CHARSET.search(found.get("content", ""))
+    return _web_codec(match[match.lastindex]) if match and match.lastindex else None
 
 
-def _web(error: UnicodeError) -> tuple[str, int]:
+def _replace_as_on_the_web(error: UnicodeError) -> tuple[str, int]:
     """Replace a wrong byte by U+FFFD or, in windows-125x, by a control character, as on the web."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
@@ -169,48 +176,50 @@ def _web(error: UnicodeError) -> tuple[str, int]:
     return chr(byte) if control else "\ufffd", error.end
 
 
-WEB = "structkit-web"
-codecs.register_error(WEB, _web)
+WEB_ERRORS = "structkit-web"
+codecs.register_error(WEB_ERRORS, _replace_as_on_the_web)
 
 
 def _guess(data: bytes, wrong: int) -> str:
     """Return the codec of a text that declares none, with its first byte that is not UTF-8."""
-    beyond = len(data.translate(None, ASCII))
+    beyond = len(data.translate(None, ASCII_BYTES))
     marks = data.decode("utf-8", "replace").count("\ufffd")
     if 3 * (marks - data.count("\ufffd".encode())) <= beyond:  # texts in others have 3 of 8
         return "utf-8"
-    start = data.rfind(b"\n", 0, max(0, wrong - SAMPLE // 2)) + 1
-    sample = data[start : start + SAMPLE]
-    if start + SAMPLE < len(data):  # to the last whole character
+    start = data.rfind(b"\n", 0, max(0, wrong - SAMPLE_BYTES // 2)) + 1
+    sample = data[start : start + SAMPLE_BYTES]
+    if start + SAMPLE_BYTES < len(data):  # to the last whole character
         sample = sample[: max(map(sample.rfind, (b"\n", b" ", b",", b"."))) + 1] or sample
     evidence = b"".join(line for line in sample.splitlines(keepends=True) if not line.isascii())
     votes = Counter[str]()
-    for piece in _pieces(evidence):
-        votes[_guess_of_piece(piece)] += len(piece.translate(None, ASCII))
+    for piece in _sample_pieces(evidence):
+        votes[_guess_of_piece(piece)] += len(piece.translate(None, ASCII_BYTES))
     codec = votes.most_common(1)[0][0]
     controls = len(sample) - len(sample.translate(None, bytes(range(0x80, 0xA0))))
     # where ISO's have controls, Windows' have quotes, dashes and a few letters
-    return WINDOWS.get(codec, codec) if 50 * controls > sum(votes.values()) else codec
+    return WINDOWS_CODECS.get(codec, codec) if 50 * controls > sum(votes.values()) else codec
 
 
-def _pieces(sample: bytes) -> list[bytes]:
+def _sample_pieces(sample: bytes) -> list[bytes]:
     """Cut a sample between characters, into a few parts of about the same length."""
-    number = min(PIECES, len(sample.translate(None, ASCII)) // PIECE)
-    parts = SPACED.findall(sample)
+    number = min(MAX_PIECES, len(sample.translate(None, ASCII_BYTES)) // PIECE_BYTES)
+    parts = UP_TO_ASCII.findall(sample)
     length = -(-len(parts) // max(number, 1))
     return [b"".join(parts[at : at + length]) for at in range(0, len(parts), length)]
 
 
 def _guess_of_piece(piece: bytes) -> str:
     """Return the most probable codec, if there is evidence for it."""
-    evidence = len(b"".join({*WORD.findall(piece)}).translate(None, ASCII))
-    if evidence < EVIDENCE:
-        return USUAL
+    evidence = len(b"".join({*NON_ASCII_WORD.findall(piece)}).translate(None, ASCII_BYTES))
+    if evidence < MIN_EVIDENCE_BYTES:
+        return DEFAULT_CODEC
     probable = _probabilities(piece)
-    own = probable.get(USUAL) or _probabilities(piece.translate(None, UNUSED)).get(USUAL, 0)
-    codec = max(probable, key=probable.__getitem__, default=USUAL)
-    enough = 1.1 + EVIDENCE / evidence if codec in LATIN else BEYOND_LATIN
-    return codec if probable.get(codec, 0) > enough * own else USUAL
+    own = probable.get(DEFAULT_CODEC) or _probabilities(piece.translate(None, UNUSED_BYTES)).get(
+        DEFAULT_CODEC, 0
+    )
+    codec = max(probable, key=probable.__getitem__, default=DEFAULT_CODEC)
+    enough = 1.1 + MIN_EVIDENCE_BYTES / evidence if codec in LATIN_CODECS else BEYOND_LATIN_ODDS
+    return codec if probable.get(codec, 0) > enough * own else DEFAULT_CODEC
 
 
 def _probabilities(piece: bytes) -> dict[str, float]:
@@ -218,6 +227,9 @@ def _probabilities(piece: bytes) -> dict[str, float]:
     import chardet  # 50 ms, and a guess is rarely needed
 
     found = chardet.detect_all(
-        piece, ignore_threshold=True, compat_names=False, include_encodings=[USUAL, *LATIN, *OTHERS]
+        piece,
+        ignore_threshold=True,
+        compat_names=False,
+        include_encodings=[DEFAULT_CODEC, *LATIN_CODECS, *BEYOND_LATIN_CODECS],
     )
     return {each["encoding"]: each["confidence"] for each in found if each["encoding"]}

@@ -26,23 +26,32 @@ from structkit.records.jsonl import Record
 from structkit.records.output import dump
 
 # the one question that a repository's configuration may influence
-PLACES = ("rev-parse", "HEAD", "--git-path", "objects", "--git-path", "shallow", "--show-prefix")
-CONFIG = "[core]\nrepositoryFormatVersion=1\nbare=true\n[extensions]\nobjectFormat={}\n"
-LOG = (
+REPOSITORY_QUESTION = (
+    "rev-parse",
+    "HEAD",
+    "--git-path",
+    "objects",
+    "--git-path",
+    "shallow",
+    "--show-prefix",
+)
+GIT_CONFIG = "[core]\nrepositoryFormatVersion=1\nbare=true\n[extensions]\nobjectFormat={}\n"
+LOG_ARGUMENTS = (
     *("-c", "core.commitGraph=false", "log", "-z", "--no-merges", "--raw", "--no-abbrev", "-l1000"),
     *("--find-renames", "--diff-filter=AMR", "--ignore-submodules=all"),
     "--format=tformat:%H%x00%B%x00",
 )
-ENVIRONMENT = {
+GIT_ENVIRONMENT = {
     **{"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
     **{"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"},  # the second for git before 2.44
 }
 Process = Popen[bytes]
-BLOCK = 1 << 16  # bytes that are read at a time
-SECONDS = 10  # for an answer that takes milliseconds
-FILE = "100"  # start of the modes of files; links and submodules have others
-MOST = 50  # functions, and files, of a commit; a message about more does not describe one of them
-BORDER = "the beginning of a shallow clone", "fetch the commits before it with git"
+GIT_BLOCK_BYTES = 1 << 16  # bytes that are read at a time
+MAX_ANSWER_SECONDS = 10  # for an answer that takes milliseconds
+FILE_MODE_PREFIX = "100"  # start of the modes of files; links and submodules have others
+# functions, and files, of a commit; a message about more does not describe one of them
+MAX_PER_COMMIT = 50
+BEGINS_SHALLOW_CLONE = "the beginning of a shallow clone", "fetch the commits before it with git"
 
 
 class Change(NamedTuple):
@@ -98,19 +107,19 @@ class Repository:
 
 
 @contextmanager
-def repository(folder: str) -> Iterator[Repository]:
+def open_repository(folder: str) -> Iterator[Repository]:
     """Yield the repository of a folder. Errors: git is missing, or there is no commit."""
-    known = {name: os.environ[name] for name in os.environ if name[:4] != "GIT_"} | ENVIRONMENT
+    known = {name: os.environ[name] for name in os.environ if name[:4] != "GIT_"} | GIT_ENVIRONMENT
     shown = readable_path(folder)
-    ask = ["git", "-C", folder, *PLACES]
+    ask = ["git", "-C", folder, *REPOSITORY_QUESTION]
     try:
-        asked = run(ask, env=known, stdin=DEVNULL, capture_output=True, timeout=SECONDS)
+        asked = run(ask, env=known, stdin=DEVNULL, capture_output=True, timeout=MAX_ANSWER_SECONDS)
     except FileNotFoundError:
         raise UserError("git is missing", "install it, and name it in PATH") from None
     except TimeoutExpired:
         raise UserError("git does not answer", "look for a pipe in .git").at(shown) from None
     if asked.returncode:
-        problem = f"has no history ({_reason(asked.stderr)})"
+        problem = f"has no history ({_git_reason(asked.stderr)})"
         raise UserError(problem, "name a git repository with a commit").at(shown)
     head, objects, shallow, below, _ = os.fsdecode(asked.stdout).split("\n")
     objects, shallow = (os.path.abspath(os.path.join(folder, each)) for each in (objects, shallow))
@@ -122,17 +131,17 @@ def repository(folder: str) -> Iterator[Repository]:
         Path(own, "refs").mkdir()
         Path(own, "HEAD").write_text(head)
         Path(own, "shallow").write_text(border)
-        Path(own, "config").write_text(CONFIG.format("sha1" if len(head) == 40 else "sha256"))
+        Path(own, "config").write_text(GIT_CONFIG.format("sha1" if len(head) == 40 else "sha256"))
         known |= {"GIT_DIR": own, "GIT_OBJECT_DIRECTORY": objects, "GIT_CONFIG_NOSYSTEM": "1"}
         known |= {"HOME": own, "XDG_CONFIG_HOME": own}
         partial = any(each.endswith(".promisor") for each in files)
         yield Repository(shown, head, below, border.split(), partial, known)
 
 
-def _reason(errors: bytes) -> str:
+def _git_reason(errors: bytes) -> str:
     """Return why git failed, in one line.
 
-    >>> _reason(b"warning: x fatal: dubious ownership     To add one, call: git config x ")
+    >>> _git_reason(b"warning: x fatal: dubious ownership     To add one, call: git config x ")
     'fatal: dubious ownership To add one, call: git config x'
     """
     words = " ".join(errors.decode("utf-8", "replace").split())
@@ -148,17 +157,17 @@ def commits(source: Repository) -> Generator[Commit]:
     scope = (relative, source.head, "--", f":(top,literal){source.below}")
     with (
         TemporaryFile() as errors,
-        source.git(*LOG, *scope, stdin=DEVNULL, stderr=errors) as process,
+        source.git(*LOG_ARGUMENTS, *scope, stdin=DEVNULL, stderr=errors) as process,
     ):
         assert process.stdout
-        words, commit = _words(process.stdout), None
+        words, commit = _nul_separated(process.stdout), None
         for word in words:
             if word.startswith(b":"):
                 _, mode, before, after, status = word.split()
                 path = next(words)
                 if status.startswith(b"R"):
                     path = next(words)
-                if commit and mode.decode().startswith(FILE):
+                if commit and mode.decode().startswith(FILE_MODE_PREFIX):
                     name = readable_path(os.fsdecode(path))
                     commit.changes.append(Change(before.decode(), after.decode(), name))
             elif word:
@@ -168,15 +177,15 @@ def commits(source: Repository) -> Generator[Commit]:
                 commit = Commit(word.decode(), message)
         if process.wait():
             errors.seek(0)
-            raise source.damage(_reason(errors.read()))
+            raise source.damage(_git_reason(errors.read()))
         if commit:
             yield commit
 
 
-def _words(stream: IO[bytes]) -> Iterator[bytes]:
+def _nul_separated(stream: IO[bytes]) -> Iterator[bytes]:
     """Yield the texts between NULs, without the line breaks before them."""
     rest = b""
-    while block := stream.read(BLOCK):
+    while block := stream.read(GIT_BLOCK_BYTES):
         *whole, rest = (rest + block).split(b"\0")
         for word in whole:
             yield word.removeprefix(b"\n")
@@ -209,7 +218,7 @@ class Blobs:
                 left = int(size) + 1  # a line break follows
                 data = some = told.read(min(left, self.maximum + 1))
                 while some and (left := left - len(some)):
-                    some = told.read(min(left, BLOCK))
+                    some = told.read(min(left, GIT_BLOCK_BYTES))
                 if not left:
                     return data[: int(size)]
         except BrokenPipeError:
@@ -223,7 +232,7 @@ class Blobs:
         self._process = None
 
 
-class Task(NamedTuple):
+class CommitTask(NamedTuple):
     """A commit, and its files with their contents before and after, or why it is skipped."""
 
     commit: Commit
@@ -231,15 +240,15 @@ class Task(NamedTuple):
     left_out: LeftOut | None = None
 
 
-def tasks(
+def commit_tasks(
     folder: str, takes: Callable[[str], bool], mine: Callable[[str], bool], maximum: int
-) -> Generator[Task]:
+) -> Generator[CommitTask]:
     """Yield the commits of a folder with the contents of the files that `takes` chooses.
 
     `mine` chooses commits by their numbers.
     """
     with (
-        repository(folder) as source,
+        open_repository(folder) as source,
         closing(Blobs(source, maximum)) as blobs,
         closing(commits(source)) as every,
     ):
@@ -248,17 +257,17 @@ def tasks(
             if not (chosen and commit.message and mine(commit.id)):
                 continue
             if commit.id in source.border:
-                yield Task(commit, left_out=LeftOut(commit.short, *BORDER))
-            elif len(chosen) > MOST:
-                yield Task(commit, left_out=_too_many(commit, "files"))
+                yield CommitTask(commit, left_out=LeftOut(commit.short, *BEGINS_SHALLOW_CLONE))
+            elif len(chosen) > MAX_PER_COMMIT:
+                yield CommitTask(commit, left_out=_too_many(commit, "files"))
             else:
                 try:
                     files = [(e.path, blobs.read(e.before), blobs.read(e.after)) for e in chosen]
-                    yield Task(commit, files)
+                    yield CommitTask(commit, files)
                 except UserError as error:
                     if source.partial:
                         raise
-                    yield Task(commit, left_out=LeftOut.because(commit.short, error))
+                    yield CommitTask(commit, left_out=LeftOut.because(commit.short, error))
 
 
 @dataclass
@@ -268,14 +277,14 @@ class CommitCollector:
     collector: Collector
     root: str
 
-    def __call__(self, task: Task) -> Collected:
+    def __call__(self, task: CommitTask) -> Collected:
         if task.left_out:
             return Collected(1, left_out=[task.left_out])
         before, _ = self._functions([(path, old) for path, old, _ in task.files])
         after, left_out = self._functions([(path, new) for path, _, new in task.files])
         known = {(record["path"], record["hash"]) for record in before}
         changed = [each for each in after if (each["path"], each["hash"]) not in known]
-        if len(changed) > MOST:
+        if len(changed) > MAX_PER_COMMIT:
             return Collected(1, left_out=[_too_many(task.commit, "functions")])
         lines = (dump(self._record(task.commit, each)) for each in changed)
         return Collected(1, b"".join(lines), [each for each in left_out if each.fault])
@@ -294,5 +303,5 @@ class CommitCollector:
 
 
 def _too_many(commit: Commit, what: str) -> LeftOut:
-    problem = f"changes more than {MOST} {what}"
+    problem = f"changes more than {MAX_PER_COMMIT} {what}"
     return LeftOut(commit.short, problem, "leave files out with a glob")

@@ -19,20 +19,25 @@ from structkit.paths import open_found
 from structkit.records.jsonl import cannot_read
 
 IGNORE_FILES = (".gitignore", ".ignore")  # the later one counts
-GIT, EXCLUDE = ".git", ".git/info/exclude"  # at the root of a repository
-MAXIMUM = 1_000_000  # bytes of an ignore file
-WILD = 100_000  # bytes of its patterns that need a regular expression
-LONGEST = 4096  # bytes of a path that a system opens
+# at the root of a repository
+GIT_FOLDER = ".git"
+GIT_EXCLUDE = ".git/info/exclude"
+MAX_IGNORE_BYTES = 1_000_000  # bytes of an ignore file
+MAX_WILDCARD_BYTES = 100_000  # bytes of its patterns that need a regular expression
+MAX_PATH_BYTES = 4096  # bytes of a path that a system opens
 
-Note = Callable[[str], object]
-Faults = dict[str, UserError]  # why a file is not read
+NotePlace = Callable[[str], object]
+FileFaults = dict[str, UserError]  # why a file is not read
 
-SPECIAL = re.compile(rb"[*?[\\]")
-# tokens beside those that match one character: `*`, `**/`, `**\/`, and `**` at the end
-STAR, FOLDERS, SOME_FOLDERS, ALL = b"[^/]*", b"(?:[^/]*+/)*?", b"(?:[^/]*+/)+?", b".*"
+WILDCARD = re.compile(rb"[*?[\\]")
+# tokens beside those that match one character
+STAR = b"[^/]*"  # `*`
+ANY_FOLDERS = b"(?:[^/]*+/)*?"  # `**/`
+SOME_FOLDERS = b"(?:[^/]*+/)+?"  # `**\/`
+ANY_REST = b".*"  # `**` at the end
 # of a bracket: a class, or a character that may begin a range
-ITEM = re.compile(rb"\[:([^]]*):\]|(?:\\(.)|([^\\]))(?:-(?:\\(.)|([^]\\])))?", re.DOTALL)
-CLASSES = {
+BRACKET_ITEM = re.compile(rb"\[:([^]]*):\]|(?:\\(.)|([^\\]))(?:-(?:\\(.)|([^]\\])))?", re.DOTALL)
+CHARACTER_CLASSES = {
     b"alnum": rb"0-9A-Za-z",
     b"alpha": rb"A-Za-z",
     b"blank": rb" \t",
@@ -60,7 +65,7 @@ class Pattern(NamedTuple):
     @property
     def is_ending(self) -> bool:
         """Whether it is a star and a fixed ending of a name."""
-        return not self.of_path and self.text[:1] == b"*" and not SPECIAL.search(self.text, 1)
+        return not self.of_path and self.text[:1] == b"*" and not WILDCARD.search(self.text, 1)
 
     @classmethod
     def parse(cls, line: bytes) -> Pattern | None:
@@ -73,21 +78,23 @@ class Pattern(NamedTuple):
         """
         if line.startswith(b"#"):
             return None
-        text = _trimmed(line.removesuffix(b"\r").partition(b"\0")[0])
+        text = _without_trailing_blanks(line.removesuffix(b"\r").partition(b"\0")[0])
         ignores, text = not text.startswith(b"!"), text.removeprefix(b"!")
         folders, text = text.endswith(b"/"), text.removesuffix(b"/")
         of_path, text = b"/" in text, text.removeprefix(b"/")
         if not text:
             return None
         pattern = cls(ignores, folders, of_path, text)
-        if pattern.is_ending or not SPECIAL.search(text):
+        if pattern.is_ending or not WILDCARD.search(text):
             return pattern
         tokens = _tokens(text)
-        length = sum(each not in (STAR, FOLDERS) for each in tokens)
-        return pattern._replace(regex=_regex(tokens)) if tokens and length <= LONGEST else None
+        length = sum(each not in (STAR, ANY_FOLDERS) for each in tokens)
+        return (
+            pattern._replace(regex=_regex(tokens)) if tokens and length <= MAX_PATH_BYTES else None
+        )
 
 
-def _trimmed(line: bytes) -> bytes:
+def _without_trailing_blanks(line: bytes) -> bytes:
     """Return a line without the blanks at its end; one after a backslash stays."""
     text = line.rstrip(b" ")
     slashes = len(text) - len(text.rstrip(b"\\"))
@@ -97,7 +104,7 @@ def _trimmed(line: bytes) -> bytes:
 def _tokens(text: bytes) -> list[bytes]:
     """Return the tokens of a pattern; none if a bracket or a backslash is left open."""
     tokens, at = list[bytes](), 0
-    special = SPECIAL.search(text)
+    special = WILDCARD.search(text)
     while at < len(text):
         sign, start = text[at : at + 1], at
         if sign == b"*":
@@ -124,10 +131,10 @@ def _tokens(text: bytes) -> list[bytes]:
 def _stars(after: bytes) -> tuple[bytes, int]:
     """Return the token of `**` at the start of a name, and the number of its further characters."""
     if after.startswith(b"/"):
-        return FOLDERS, 1
+        return ANY_FOLDERS, 1
     if after == rb"\/":
         return SOME_FOLDERS, 2
-    return (STAR if after else ALL), 0
+    return (STAR if after else ANY_REST), 0
 
 
 def _bracket(text: bytes, start: int) -> tuple[bytes, int]:
@@ -136,11 +143,11 @@ def _bracket(text: bytes, start: int) -> tuple[bytes, int]:
     at = first = start + 1 + negated
     regex = b"(?!/)[^" if negated else b"(?!/)["
     while at == first or text[at : at + 1] != b"]":
-        item = ITEM.match(text, at)
-        if not item or (item[1] is not None and item[1] not in CLASSES):
+        item = BRACKET_ITEM.match(text, at)
+        if not item or (item[1] is not None and item[1] not in CHARACTER_CLASSES):
             return b"", 0
         if item[1] is not None:
-            regex += CLASSES[item[1]]
+            regex += CHARACTER_CLASSES[item[1]]
         else:
             low, high = item[2] or item[3], item[4] or item[5] or b""
             regex += b"\\x%02x" % ord(low)
@@ -155,10 +162,10 @@ def _regex(tokens: Sequence[bytes]) -> bytes:
     A star matches as little as possible and is not tried again, except the last star of each kind,
     after which the text has to end.
     """
-    regex, runs = b"", _split(tokens, (FOLDERS, SOME_FOLDERS, ALL))
+    regex, runs = b"", _split_at(tokens, (ANY_FOLDERS, SOME_FOLDERS, ANY_REST))
     for number, (gap, run) in enumerate(runs, 1):
         final = number == len(runs)
-        (_, body), *parts = _split(run, (STAR,))
+        (_, body), *parts = _split_at(run, (STAR,))
         last = parts.pop() if parts and final else None
         whole = gap + b"".join(body)
         whole += b"".join(b"(?>[^/]*?%b)" % b"".join(part) for _, part in parts)
@@ -167,7 +174,7 @@ def _regex(tokens: Sequence[bytes]) -> bytes:
     return regex
 
 
-def _split(tokens: Sequence[bytes], at: Sequence[bytes]) -> list[tuple[bytes, list[bytes]]]:
+def _split_at(tokens: Sequence[bytes], at: Sequence[bytes]) -> list[tuple[bytes, list[bytes]]]:
     """Return runs of tokens, each with the separator in front of it."""
     runs: list[tuple[bytes, list[bytes]]] = [(b"", [])]
     for token in tokens:
@@ -178,7 +185,7 @@ def _split(tokens: Sequence[bytes], at: Sequence[bytes]) -> list[tuple[bytes, li
     return runs
 
 
-class _Texts:
+class _PatternIndex:
     """Patterns that are matched with the same texts: names, or paths; of files, or of folders.
 
     `runs` are the patterns by the number of their run: adjacent ones that all ignore, or do not.
@@ -221,7 +228,7 @@ class Patterns:
         self.ignoring = [run[0].ignores for run in runs]
         kinds = sorted({each[1:3] for run in runs for each in run})
         self.texts = [
-            (*kind, _Texts([[each for each in run if each[1:3] == kind] for run in runs]))
+            (*kind, _PatternIndex([[each for each in run if each[1:3] == kind] for run in runs]))
             for kind in kinds
         ]
 
@@ -233,8 +240,8 @@ class Patterns:
             if pattern := Pattern.parse(line):
                 patterns.append(pattern)
                 size += len(pattern.text) if pattern.regex else 0
-            if size > WILD:
-                problem = f"more than {WILD:,} bytes of patterns with wildcards"
+            if size > MAX_WILDCARD_BYTES:
+                problem = f"more than {MAX_WILDCARD_BYTES:,} bytes of patterns with wildcards"
                 raise UserError(problem, "shorten it")
         return cls(patterns[::-1])
 
@@ -264,9 +271,9 @@ class Patterns:
     def read(cls, root: str, below: str) -> Patterns:
         """Read the patterns of a file. Errors: `OSError`; `UserError` if irregular."""
         with open_found(root, below) as handle:
-            data = handle.read(MAXIMUM + 1)
-        if len(data) > MAXIMUM:
-            raise UserError(f"more than {MAXIMUM:,} bytes", "shorten it")
+            data = handle.read(MAX_IGNORE_BYTES + 1)
+        if len(data) > MAX_IGNORE_BYTES:
+            raise UserError(f"more than {MAX_IGNORE_BYTES:,} bytes", "shorten it")
         return cls.of(data.removeprefix(BOM_UTF8).split(b"\n"))
 
 
@@ -280,40 +287,44 @@ class Ignoring:
     rules: tuple[tuple[Patterns, bytes], ...] = ()
 
     @classmethod
-    def above(cls, folder: str, note: Note = lambda place: None) -> tuple[Ignoring, Faults]:
+    def above(
+        cls, folder: str, note: NotePlace = lambda place: None
+    ) -> tuple[Ignoring, FileFaults]:
         """Return the rules of a folder from outside it, up to its repository's root.
 
         `note` gets each place that decides this before it is looked at.
         """
         outside = [folder]
-        note(os.path.join(folder, GIT))
-        while not os.path.lexists(os.path.join(outside[-1], GIT)):
+        note(os.path.join(folder, GIT_FOLDER))
+        while not os.path.lexists(os.path.join(outside[-1], GIT_FOLDER)):
             outside.append(os.path.dirname(outside[-1]))
-            for name in (GIT, *IGNORE_FILES):
+            for name in (GIT_FOLDER, *IGNORE_FILES):
                 note(os.path.join(outside[-1], name))
             if outside[-1] == outside[-2]:  # there is no repository
                 return cls(), {}
-        ignoring, faults = cls(), Faults()
+        ignoring, faults = cls(), FileFaults()
         for inner, outer in reversed(list(pairwise(outside))):
-            names = [name for name in (GIT, *IGNORE_FILES) if os.path.lexists(f"{outer}/{name}")]
+            names = [
+                name for name in (GIT_FOLDER, *IGNORE_FILES) if os.path.lexists(f"{outer}/{name}")
+            ]
             ignoring, more = ignoring.within(outer, "", names, note)
             faults |= {os.path.join(outer, name): error for name, error in more.items()}
             ignoring = ignoring.inside(os.path.basename(inner))
         return ignoring, faults
 
     def within(
-        self, root: str, below: str, names: Collection[str], note: Note = lambda place: None
-    ) -> tuple[Ignoring, Faults]:
+        self, root: str, below: str, names: Collection[str], note: NotePlace = lambda place: None
+    ) -> tuple[Ignoring, FileFaults]:
         """Return these rules with those of a folder's files, and the unread files.
 
         `below` is its path from `root`, with a slash at the end. At the root of a repository only
         its own rules apply.
         """
-        rules, faults = self.rules, Faults()
+        rules, faults = self.rules, FileFaults()
         files = {name: (root, below + name) for name in IGNORE_FILES if name in names}
-        if GIT in names:
+        if GIT_FOLDER in names:
             rules = ()
-            files = {EXCLUDE: (git_folder(os.path.join(root, below)), "info/exclude"), **files}
+            files = {GIT_EXCLUDE: (git_folder(os.path.join(root, below)), "info/exclude"), **files}
         for name, place in files.items():
             note(os.path.join(*place))
             try:
@@ -367,17 +378,17 @@ def git_folder(root: str) -> str:
 
     If that file leads nowhere, so does the folder.
     """
-    folder = os.path.join(root, GIT)
+    folder = os.path.join(root, GIT_FOLDER)
     if not os.path.isdir(folder):
-        folder = os.path.join(root, _line(root, GIT).removeprefix("gitdir: "))
-        folder = os.path.join(folder, _line(folder, "commondir"))
+        folder = os.path.join(root, _first_line(root, GIT_FOLDER).removeprefix("gitdir: "))
+        folder = os.path.join(folder, _first_line(folder, "commondir"))
     return folder
 
 
-def _line(folder: str, name: str) -> str:
+def _first_line(folder: str, name: str) -> str:
     """Return the first line of a file; empty if it cannot be read."""
     try:
         with open_found(folder, name) as handle:
-            return os.fsdecode(handle.readline(LONGEST).rstrip(b"\r\n"))
+            return os.fsdecode(handle.readline(MAX_PATH_BYTES).rstrip(b"\r\n"))
     except (OSError, UserError):
         return ""

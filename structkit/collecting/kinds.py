@@ -11,15 +11,24 @@ from structkit.collecting import MARKDOWNS
 from structkit.collecting.encodings import is_wide
 from structkit.registry import Signs, canonical, plugins
 
-CODE, HTML, MARKDOWN, TEXT = "code", "html", "markdown", "text"
+CODE_CONTENT = "code"
+HTML_CONTENT = "html"
+MARKDOWN_CONTENT = "markdown"
+TEXT_CONTENT = "text"
 # the unit in which files of a kind are collected
-USUAL_UNITS = {CODE: "chunk", HTML: "page", MARKDOWN: "page", TEXT: "sentence"}
+USUAL_UNITS = {
+    CODE_CONTENT: "chunk",
+    HTML_CONTENT: "page",
+    MARKDOWN_CONTENT: "page",
+    TEXT_CONTENT: "sentence",
+}
 # languages whose files are read as those of Markdown
-NOTEBOOK, RESTRUCTURED = "notebook", "restructuredtext"
+NOTEBOOK = "notebook"
+RESTRUCTURED = "restructuredtext"
 
 # languages without a plugin: their files are cut at blank lines. The tables of libraries give an
 # ending several languages, other names for them (shell for bash), and prose (.rst, .tex) among code
-OTHERS = {
+EXTENSIONS_WITHOUT_PLUGIN = {
     # files end with their names
     **{name: name for name in "dart elm fish nim nix sql svelte tcl toml vue zig".split()},
     "awk": "awk gawk mawk",
@@ -63,41 +72,69 @@ OTHERS = {
     "xml": "xml xsd xsl xslt svg plist csproj",
     "yaml": "yaml yml",
 }
-NAMES = frozenset(("dockerfile", "makefile", "vimrc"))  # in lower case, as few names are
-ADDRESS = re.compile(r"[a-z][a-z\d+.-]*://[^/?#]*([^?#]*?)(?:~\d+)?(?:[?#].*)?$", re.I | re.S)
-PROGRAMS = {  # that run the files of languages without a plugin
+LOWERCASE_FILE_NAMES = frozenset(
+    ("dockerfile", "makefile", "vimrc")
+)  # in lower case, as few names are
+ADDRESS_PATH = re.compile(r"[a-z][a-z\d+.-]*://[^/?#]*([^?#]*?)(?:~\d+)?(?:[?#].*)?$", re.I | re.S)
+INTERPRETERS_WITHOUT_PLUGIN = {  # that run the files of languages without a plugin
     **{name: name for name in "awk fish groovy julia make ocaml perl r".split()},
     **{"escript": "erlang", "gawk": "awk", "gmake": "make", "mawk": "awk", "pwsh": "powershell"},
     **{"Rscript": "r", "runghc": "haskell", "runhaskell": "haskell", "tclsh": "tcl", "wish": "tcl"},
 }
 SHEBANG = re.compile(r"#!\s*(?:\S*/env\s+(?:-\S+\s+|\w+=\S*\s+)*)?(?:\S*/)?([\w.+-]+)")
 
-LONG_LINE, LONG_LINES = 5_000, 250  # characters: of one line, of a line on average
-LOCKS = frozenset(
+# of a line that a person wrote, and of the lines of a file on average
+MAX_LINE_CHARACTERS = 5_000
+MAX_MEAN_LINE_CHARACTERS = 250
+LOCK_FILES = frozenset(
     "package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml poetry.lock uv.lock pdm.lock "
     "Pipfile.lock Cargo.lock composer.lock Gemfile.lock go.sum flake.lock bun.lock".split()
 )
 GENERATED_NAME = re.compile(
-    r"(?:_pb2(?:_grpc)?\.pyi?|\.pb\.(?:go|cc|h)|\.pb\.gw\.go|_generated\.\w+|\.g\.(?:cs|dart)"
-    r"|\.designer\.cs|\.map)$",
-    re.I,
+    r"""
+    (?: _pb2 (?:_grpc)? \.pyi?                      # Protocol Buffers in Python
+      | \.pb\. (?: go | cc | h ) | \.pb\.gw\.go     # … in Go and C++
+      | _generated\.\w+
+      | \.g\. (?: cs | dart ) | \.designer\.cs
+      | \.map                                       # of minified code
+    )$
+    """,
+    re.X | re.I,
 )
 GENERATED_TEXT = re.compile(
-    r"@generated\b|\bcode generated (?:by|from)\b|<auto-?generated"
-    r"|\bdo not edit\b.{0,80}\bgenerated\b|\bgenerated\b.{0,80}\bdo not (?:edit|modify)\b"
-    r"|\bauto(?:matically|-)? ?generated (?:by|from)\b"
-    r"|\bgenerated (?:from \S+ )?by (?:the protocol buffer compiler|the grpc\b|antlr|coffeescript"
-    r"|cython|grammar-?kit|haxe|jflex|jison|jooq|lemon|peg\.?js|pegjs|peggy|re2c|ragel|roxygen2)"
-    r"|\bmachine generated\b|\bthis is an? (?:auto-?)?generated file\b"
-    r"|^/\* A Bison parser, made by",
-    re.I | re.S,
+    r"""
+      @generated\b
+    | \b code [ ] generated [ ] (?: by | from ) \b
+    | <auto-?generated
+    | \b do [ ] not [ ] edit \b .{0,80} \b generated \b
+    | \b generated \b .{0,80} \b do [ ] not [ ] (?: edit | modify ) \b
+    | \b auto (?: matically | - )? [ ]? generated [ ] (?: by | from ) \b
+    | \b generated [ ] (?: from [ ] \S+ [ ] )? by [ ] (?:
+          the [ ] protocol [ ] buffer [ ] compiler | the [ ] grpc \b | antlr | coffeescript
+        | cython | grammar-?kit | haxe | jflex | jison | jooq | lemon | peg\.?js | pegjs | peggy
+        | re2c | ragel | roxygen2 )
+    | \b machine [ ] generated \b
+    | \b this [ ] is [ ] an? [ ] (?: auto-? )? generated [ ] file \b
+    | ^ /\* [ ] A [ ] Bison [ ] parser, [ ] made [ ] by
+    """,
+    re.X | re.I | re.S,
 )
-CLAIM = 1_000  # characters in which a file declares that it is generated
+CLAIM_CHARACTERS = 1_000  # characters in which a file declares that it is generated
 # after such a line, the words are a text that the program itself writes
-DEFINED = re.compile(r"^(?:(?:async )?def|class|function|func) |^(?:const |let |var )?\w+ = ", re.M)
-HEAD = 8_000  # bytes, as many as git looks at
-CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\b\x1b"))
-FORMATS = (b"%PDF-", b"PK\x03\x04", b"\x1f\x8b", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"\x7fELF")
+DEFINITION_LINE = re.compile(
+    r"^(?:(?:async )?def|class|function|func) |^(?:const |let |var )?\w+ = ", re.M
+)
+HEAD_BYTES = 8_000  # bytes, as many as git looks at
+CONTROL_BYTES = bytes(set(range(32)) - set(b"\t\n\v\f\r\b\x1b"))
+BINARY_SIGNATURES = (
+    b"%PDF-",
+    b"PK\x03\x04",
+    b"\x1f\x8b",
+    b"\x89PNG",
+    b"GIF8",
+    b"\xff\xd8\xff",
+    b"\x7fELF",
+)
 
 
 def is_binary(data: bytes, media: str = "") -> bool:
@@ -106,16 +143,16 @@ def is_binary(data: bytes, media: str = "") -> bool:
     >>> is_binary(b"a\0b"), is_binary("\ufeffa".encode("utf-16-le"))
     (True, False)
     """
-    head = data[:HEAD]
-    if head.startswith(FORMATS):
+    head = data[:HEAD_BYTES]
+    if head.startswith(BINARY_SIGNATURES):
         return True
     if is_wide(head, media):
         return False
-    return b"\0" in head or len(head) - len(head.translate(None, CONTROLS)) > len(head) / 50
+    return b"\0" in head or len(head) - len(head.translate(None, CONTROL_BYTES)) > len(head) / 50
 
 
 @dataclass(frozen=True)
-class Kind:
+class ContentKind:
     """Kind of a file's content: `name` is one of code, html, markdown and text."""
 
     name: str
@@ -123,32 +160,34 @@ class Kind:
     xml: bool = field(default=False, repr=False)  # XHTML, which is read as XML
 
 
-def kind_of(path: str, text: str, media: str = "", given: str = "") -> Kind:
+def content_kind(path: str, text: str, media: str = "", given: str = "") -> ContentKind:
     """Return the kind of a file: by a server's content type, its name, its text, or as `given`.
 
-    >>> kind_of("a/b.py", ""), kind_of("run", "#!/usr/bin/env python3")
+    >>> content_kind("a/b.py", ""), content_kind("run", "#!/usr/bin/env python3")
     (Kind(name='code', language='python'), Kind(name='code', language='python'))
     """
     name = file_name(path)
     dotted = "." in name
     ending = name.rpartition(".")[2] if dotted else ""
-    language = _endings().get(name) if dotted or name in _names() else None
+    language = _extensions().get(name) if dotted or name in _whole_names() else None
     # `.C` is C++, `.R` is R
-    language = language or _endings().get(ending) or _endings().get(ending := ending.lower())
+    language = language or _extensions().get(ending) or _extensions().get(ending := ending.lower())
     language = next((each for each, sign in _claims(ending) if sign.search(text)), language)
     # a name without an ending is weaker than the interpreter: `go` may be a script
     if (language is None or not dotted) and (match := SHEBANG.match(text)):
         bare = match[1].rstrip("0123456789.")
         language = _interpreters().get(match[1]) or _interpreters().get(bare) or language
-    if language is None and given in _endings().values():
+    if language is None and given in _extensions().values():
         language = given
     xml = "xhtml" in media.lower() if _media_language(media) else ending in ("xhtml", "xht")
     language = _media_language(media) or language
     if language is None:
-        return Kind(TEXT, "text")
+        return ContentKind(TEXT_CONTENT, "text")
     if language in (NOTEBOOK, RESTRUCTURED):
-        return Kind(MARKDOWN, language)
-    return Kind(language if language in (HTML, MARKDOWN) else CODE, language, xml)
+        return ContentKind(MARKDOWN_CONTENT, language)
+    return ContentKind(
+        language if language in (HTML_CONTENT, MARKDOWN_CONTENT) else CODE_CONTENT, language, xml
+    )
 
 
 def file_name(path: str) -> str:
@@ -157,7 +196,7 @@ def file_name(path: str) -> str:
     >>> file_name("a/b.py"), file_name("https://example.org/x.js?v=3~2"), file_name("http://a.go")
     ('b.py', 'x.js', '')
     """
-    if match := ADDRESS.match(path):
+    if match := ADDRESS_PATH.match(path):
         path = match[1]
     return posixpath.basename(path)
 
@@ -172,14 +211,17 @@ def _media_language(media: str) -> str | None:
     kind = media.partition(";")[0].strip().lower().partition("/")[2]
     types = (kind, kind.removeprefix("x-"), kind.rpartition("+")[2])
     names = (canonical("language", each) for each in types)
-    kinds = _endings() | {each: each for each in _endings().values()}
+    kinds = _extensions() | {each: each for each in _extensions().values()}
     return next((kinds[name] for name in names if name in kinds), None)
 
 
 @cache
-def _names() -> frozenset[str]:
+def _whole_names() -> frozenset[str]:
     """Return the whole names of files, without a dot: an ending alone is no name."""
-    return frozenset(each for each in _endings() if len(each) > 4 and each != each.lower()) | NAMES
+    return (
+        frozenset(each for each in _extensions() if len(each) > 4 and each != each.lower())
+        | LOWERCASE_FILE_NAMES
+    )
 
 
 @cache
@@ -189,10 +231,14 @@ def _languages() -> list[tuple[str, Signs]]:
 
 
 @cache
-def _endings() -> dict[str, str]:
+def _extensions() -> dict[str, str]:
     """Return the language of each extension and whole name; plugins take precedence."""
-    languages = {ending: language for language, names in OTHERS.items() for ending in names.split()}
-    languages |= {ending: MARKDOWN for ending in MARKDOWNS}
+    languages = {
+        ending: language
+        for language, names in EXTENSIONS_WITHOUT_PLUGIN.items()
+        for ending in names.split()
+    }
+    languages |= {ending: MARKDOWN_CONTENT for ending in MARKDOWNS}
     return languages | {each: name for name, signs in _languages() for each in signs.extensions}
 
 
@@ -206,7 +252,9 @@ def _claims(ending: str) -> list[tuple[str, re.Pattern[str]]]:
 @cache
 def _interpreters() -> dict[str, str]:
     """Return the language of each program that a first line may name."""
-    return PROGRAMS | {each: name for name, signs in _languages() for each in signs.interpreters}
+    return INTERPRETERS_WITHOUT_PLUGIN | {
+        each: name for name, signs in _languages() for each in signs.interpreters
+    }
 
 
 def is_minified(path: str, text: str) -> bool:
@@ -214,7 +262,10 @@ def is_minified(path: str, text: str) -> bool:
     if ".min." in file_name(path):
         return True
     lines = text.count("\n") + 1
-    return len(text) / lines > LONG_LINES or max(map(len, text.split("\n"))) > LONG_LINE
+    return (
+        len(text) / lines > MAX_MEAN_LINE_CHARACTERS
+        or max(map(len, text.split("\n"))) > MAX_LINE_CHARACTERS
+    )
 
 
 def is_generated(path: str, text: str) -> bool:
@@ -226,10 +277,10 @@ def is_generated(path: str, text: str) -> bool:
     False
     """
     name = file_name(path)
-    if name in LOCKS or GENERATED_NAME.search(name) or is_minified(path, text):
+    if name in LOCK_FILES or GENERATED_NAME.search(name) or is_minified(path, text):
         return True
-    head = text[:CLAIM]
+    head = text[:CLAIM_CHARACTERS]
     if not any(word in head.lower() for word in ("generated", "bison")):
         return False
     said = GENERATED_TEXT.search(head)
-    return said is not None and not DEFINED.search(text, 0, said.start())
+    return said is not None and not DEFINITION_LINE.search(text, 0, said.start())

@@ -17,28 +17,28 @@ from markdown_it.token import Token
 
 from structkit.records.jsonl import Record
 from structkit.structure import Span, lines_of
-from structkit.structure.html.markdown import FrontMatter, render, tokens
-from structkit.structure.html.markup import Tag, attributes, content
+from structkit.structure.html.markdown import FrontMatter, markdown_tokens, render_markdown
+from structkit.structure.html.markup import Tag, attributes, element_content
 from structkit.structure.html.page_text import PageText
-from structkit.structure.html.tables import HtmlTable, Row, TableCell, tables
+from structkit.structure.html.tables import HtmlTable, TableCell, TableRow, tables
 from structkit.structure.html.tags import HEADINGS, SEPARATORS
 from structkit.structure.html.xpaths import ParserTarget, walk
 from structkit.structure.sentences import sentences
 
-SLUG = re.compile(r"[^\w\- ]")
-PERMALINK = " ¶#🔗\uf0c1"  # the link at the end of a heading that leads to it
-TOP = "top"  # the section before the first heading
-DEEPEST = 2  # lists in lists: methods of a class, but not their parameters
-LISTED = 1_500  # characters of definitions; if a section has more, each becomes a record
-LARGE = 500  # characters of the headings, or of a caption, that each row of a table repeats
+NOT_IN_SLUG = re.compile(r"[^\w\- ]")
+PERMALINK_SIGNS = " ¶#🔗\uf0c1"  # the link at the end of a heading that leads to it
+TOP_SECTION = "top"  # the section before the first heading
+MAX_GLOSSARY_DEPTH = 2  # lists in lists: methods of a class, but not their parameters
+MAX_LISTED_CHARACTERS = 1_500  # of definitions; if a section has more, each becomes a record
+MAX_HEADING_CHARACTERS = 500  # of the headings, or a caption, that each row of a table repeats
 HEADING_TAG = re.compile("</?h[1-6]", re.I)
 # of Markdown: the tokens whose content is seen, and the tag in one
-SEEN = ("text", "code_inline", "image")
-TAG = re.compile(r"</?([a-z][^\s/>]*)", re.I)
+VISIBLE_TOKENS = ("text", "code_inline", "image")
+TAG_NAME = re.compile(r"</?([a-z][^\s/>]*)", re.I)
 # … how an item of a list begins that explains a term or an option, and what marks this up
-MARKED = r"(?:`[^`]+`|\*\*[^*]+\*\*|__[^_]+__)"
-TERM = re.compile(rf"{MARKED}(?:(?:[\s,/|]|or\b)+{MARKED})*")
-MARKUP = re.compile(r"[`*]|__")
+MARKED_TERM = r"(?:`[^`]+`|\*\*[^*]+\*\*|__[^_]+__)"
+TERM = re.compile(rf"{MARKED_TERM}(?:(?:[\s,/|]|or\b)+{MARKED_TERM})*")
+TERM_MARKUP = re.compile(r"[`*]|__")
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def slug(text: str) -> str:
     >>> slug("What's new?")
     'whats-new'
     """
-    return SLUG.sub("", text.lower()).strip().replace(" ", "-")
+    return NOT_IN_SLUG.sub("", text.lower()).strip().replace(" ", "-")
 
 
 @dataclass
@@ -107,30 +107,32 @@ def definitions(tags: Sequence[Tag], length: int) -> list[GlossaryEntry]:
         if tag.name == "dl":
             lists.append(None)
         elif tag.name == "/dl" and lists:
-            _end(lists.pop(), tag.end)
+            _end_entry(lists.pop(), tag.end)
         elif tag.name in HEADINGS:
             for each in lists:
-                _end(each, tag.start)
+                _end_entry(each, tag.start)
             lists.clear()
         elif tag.name == "dd" and last and last.explained == length:
             last.explained = tag.start
-        elif tag.name == "dt" and 0 < len(lists) <= DEEPEST:
+        elif tag.name == "dt" and 0 < len(lists) <= MAX_GLOSSARY_DEPTH:
             if last and last.explained == length:
                 continue  # another term of the same
-            _end(last, tag.start)
+            _end_entry(last, tag.start)
             lists[-1] = new = GlossaryEntry(number, tag.start, length, length)
             outer = lists[-2] if len(lists) > 1 else None
             (outer.inner if outer else found).append(new)
     return found
 
 
-def _end(definition: GlossaryEntry | None, at: int) -> None:
+def _end_entry(definition: GlossaryEntry | None, at: int) -> None:
     if definition:
         definition.end = at
         definition.explained = min(definition.explained, at)
 
 
-def rows_of(found: Iterable[HtmlTable], page: Page | Note) -> Iterator[tuple[str, Record]]:
+def row_records(
+    found: Iterable[HtmlTable], page: HtmlPage | MarkdownPage
+) -> Iterator[tuple[str, Record]]:
     """Yield each row with data; its text is headings, caption, and cells by column."""
     paths = [[], *paths_to(page.headings)]
     starts = [heading.start for heading in page.headings]
@@ -138,7 +140,10 @@ def rows_of(found: Iterable[HtmlTable], page: Page | Note) -> Iterator[tuple[str
         for place, text in table.texts():
             row = table.rows[place - 1]
             path = paths[bisect_right(starts, row.start)]
-            above = [" > ".join(path)[-LARGE:], table.heading[:LARGE]]
+            above = [
+                " > ".join(path)[-MAX_HEADING_CHARACTERS:],
+                table.heading[:MAX_HEADING_CHARACTERS],
+            ]
             record: Record = {
                 "lines": page.lines_of(row.start, row.end),
                 "title": page.title,
@@ -159,7 +164,7 @@ class SectionPart(NamedTuple):
     inner: list[GlossaryEntry]
 
 
-class Page:
+class HtmlPage:
     """HTML document; `xpaths` gives the elements of its sections, which takes most of the time."""
 
     def __init__(self, text: str, *, xpaths: bool = True, xml: bool = False) -> None:
@@ -198,7 +203,7 @@ class Page:
                 text = self._between(part.start, part.end)
                 if text:
                     record = self._record(part, text)
-                    name = slug(part.path[-1]) if part.path else TOP
+                    name = slug(part.path[-1]) if part.path else TOP_SECTION
                     yield part.anchor or name, record
 
     def _split(self, section: SectionPart) -> Iterator[SectionPart]:
@@ -208,7 +213,7 @@ class Page:
             part = waiting.pop()
             cuts = ((each.start, each.explained, each.end) for each in part.inner)
             size = sum(len(self._between(*place)) for each in cuts for place in pairwise(each))
-            if size <= LISTED:
+            if size <= MAX_LISTED_CHARACTERS:
                 yield part
                 continue
             parts, at = [], part.start
@@ -235,7 +240,7 @@ class Page:
             for row in table.rows:
                 if row.start in elements:
                     row.xpath = self._walked.xpath(elements[row.start])
-        return rows_of(found, self)
+        return row_records(found, self)
 
     def sentences(self) -> Iterator[Record]:
         """Yield the sentences of each paragraph, list item, cell …"""
@@ -248,7 +253,7 @@ class Page:
     @cached_property
     def title(self) -> str:
         """The title of the document, or its first heading; empty if it has neither."""
-        span = content(self._tags, "title")
+        span = element_content(self._tags, "title")
         return (span and self._between(*span)) or next((each.text for each in self.headings), "")
 
     @cached_property
@@ -267,7 +272,7 @@ class Page:
         """Return the heading between two tags, by their numbers."""
         tag = self._tags[number]
         last = self._tags[end].start if end < len(self._tags) else len(self.html)
-        text = self._between(tag.start, last).rstrip(PERMALINK)
+        text = self._between(tag.start, last).rstrip(PERMALINK_SIGNS)
         inside = map(self._anchor, self._tags[number:end])
         anchor = next(filter(None, inside), "") or self._anchor_before(number)
         return Heading(int(tag.name[1]), text, tag.start, anchor)
@@ -319,7 +324,7 @@ class Page:
         return record | ({"anchor": part.anchor} if part.anchor else {})
 
 
-class Note:
+class MarkdownPage:
     """A document in Markdown; front matter at its top is not part of its text."""
 
     def __init__(self, text: str) -> None:
@@ -342,7 +347,10 @@ class Note:
         Many items of lists that explain a term in code or bold become sections of their own.
         """
         starts = [self._front.lines if self._front else 0, *(h.start for h in self.headings)]
-        paths, anchors = [[], *paths_to(self.headings)], [TOP, *(h.anchor for h in self.headings)]
+        paths, anchors = (
+            [[], *paths_to(self.headings)],
+            [TOP_SECTION, *(h.anchor for h in self.headings)],
+        )
         for start, end, path, anchor in zip(
             starts, [*starts[1:], len(self.lines)], paths, anchors, strict=True
         ):
@@ -364,7 +372,7 @@ class Note:
         number = bisect_left(self._items, (start, 0, ""))
         inside = self._items[number : bisect_left(self._items, (end, 0, ""))]
         size = sum(len("\n".join(self.lines[first:last])) for first, last, _ in inside)
-        for first, last, term in inside if size > LISTED else ():
+        for first, last, term in inside if size > MAX_LISTED_CHARACTERS else ():
             yield start, first, ""
             yield first, last, term
             start = last
@@ -378,7 +386,7 @@ class Note:
             begins = token.type == "list_item_open" and token.level == 1
             if begins and inline.type == "inline" and (term := TERM.match(inline.content)):
                 first, last = token.map or (0, 0)
-                found.append((first, last, " ".join(MARKUP.sub("", term[0]).split())))
+                found.append((first, last, " ".join(TERM_MARKUP.sub("", term[0]).split())))
         return found
 
     def rows(self) -> Iterator[tuple[str, Record]]:
@@ -388,10 +396,10 @@ class Note:
             if token.type == "table_open":
                 found.append(HtmlTable(TableCell(), []))
             elif token.type == "tr_open" and token.map:
-                found[-1].rows.append(Row("", token.map[0], token.map[1], []))
+                found[-1].rows.append(TableRow("", token.map[0], token.map[1], []))
             elif token.type in ("th_open", "td_open"):
-                found[-1].rows[-1].cells.append(TableCell(_visible(inner), token.tag == "th"))
-        return rows_of(found, self)
+                found[-1].rows[-1].cells.append(TableCell(_visible_text(inner), token.tag == "th"))
+        return row_records(found, self)
 
     def lines_of(self, start: int, end: int) -> list[int]:
         """Return the first and the last of some lines, from 1; `start` and `end` are from 0."""
@@ -404,7 +412,7 @@ class Note:
             rows = token.map or rows
             if token.type != "inline":
                 continue
-            text = _visible(token)
+            text = _visible_text(token)
             for start, end in sentences(text):
                 yield {"lines": [rows[0] + 1, max(rows)], "text": text[start:end]}
 
@@ -423,12 +431,12 @@ class Note:
             if token.level or not token.map:
                 continue
             if token.type == "heading_open":
-                text = " ".join(_visible(self._tokens[number + 1]).split())
+                text = " ".join(_visible_text(self._tokens[number + 1]).split())
                 anchor = str(token.attrGet("id") or slug(text))
                 headings.append(Heading(int(token.tag[1]), text, token.map[0], anchor))
             elif token.type == "html_block":
                 html = self._html_from(number)
-                for each in Page(html).headings:
+                for each in HtmlPage(html).headings:
                     row = token.map[0] + html.count("\n", 0, each.start)
                     anchor = each.anchor or slug(each.text)
                     headings.append(replace(each, start=row, anchor=anchor))
@@ -440,23 +448,23 @@ class Note:
         if (found := HEADING_TAG.findall(html)) and found[-1][1] != "/":
             behind = map(self._tokens.__getitem__, range(number + 1, len(self._tokens)))
             text = takewhile(lambda each: each.type not in ("html_block", "heading_open"), behind)
-            html += render(list(text))
+            html += render_markdown(list(text))
         return html
 
     @cached_property
     def _tokens(self) -> list[Token]:
-        return tokens(self.text)
+        return markdown_tokens(self.text)
 
 
-def _visible(inline: Token) -> str:
+def _visible_text(inline: Token) -> str:
     """Return the visible text of inline tokens; words at two sides of a break stay apart."""
-    return "".join(map(_shown, inline.children or ()))
+    return "".join(map(_token_text, inline.children or ()))
 
 
-def _shown(token: Token) -> str:
+def _token_text(token: Token) -> str:
     if token.type in ("softbreak", "hardbreak"):
         return " "
     if token.type == "html_inline":
-        tag = TAG.match(token.content)
+        tag = TAG_NAME.match(token.content)
         return " " if tag and tag[1].lower() in SEPARATORS else ""
-    return token.content if token.type in SEEN else ""
+    return token.content if token.type in VISIBLE_TOKENS else ""

@@ -9,19 +9,19 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 
-from structkit.collecting.pages import Heading, Note
+from structkit.collecting.pages import Heading, MarkdownPage
 from structkit.records.jsonl import Record
 
 ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*$")  # a line of one mark
-SHORT = 4  # marks that are enough under a longer title
+MIN_ADORNMENT = 4  # marks that are enough under a longer title
 # what begins a line that is no title: explicit markup, items of lists, fields, quoted lines
-OTHER = re.compile(r"(?:\.\.|[-*+•‣⁃]|>>>|:[^:\s][^:]*:)(?:\s|$)")
+NO_TITLE = re.compile(r"(?:\.\.|[-*+•‣⁃]|>>>|:[^:\s][^:]*:)(?:\s|$)")
 ROLE = re.compile(r":[\w.+:-]+:(?=`)|(?<=`)__?(?!\w)|\s*<[^<>`]*>(?=`)")
-MARKS = re.compile(r"[`*|]|\\(?=\S)")
-NAME = re.compile(r"[^a-z0-9]+")
+MARKUP_SIGNS = re.compile(r"[`*|]|\\(?=\S)")
+NOT_IN_ID = re.compile(r"[^a-z0-9]+")
 
 
-class Restructured(Note):
+class Restructured(MarkdownPage):
     """A document in reStructuredText; its text keeps all marks."""
 
     @cached_property
@@ -37,14 +37,14 @@ class Restructured(Note):
                 continue
             over = row - 2 >= below and self.lines[row - 2].rstrip() == line
             alone = row - 2 < below or not self.lines[row - 2].strip()
-            other = title[0].isspace() or OTHER.match(title)
-            if not over and (not alone or other or len(line) < min(SHORT, len(title))):
+            other = title[0].isspace() or NO_TITLE.match(title)
+            if not over and (not alone or other or len(line) < min(MIN_ADORNMENT, len(title))):
                 continue
             style = mark[1], over
             if style not in styles:
                 styles.append(style)
-            text = " ".join(MARKS.sub("", ROLE.sub("", title)).split())
-            anchor = NAME.sub("-", text.lower()).strip("-")
+            text = " ".join(MARKUP_SIGNS.sub("", ROLE.sub("", title)).split())
+            anchor = NOT_IN_ID.sub("-", text.lower()).strip("-")
             found.append(Heading(styles.index(style) + 1, text, row - 1 - over, anchor))
             below = row + 1
         return found

@@ -17,24 +17,24 @@ from functools import partial
 from operator import itemgetter
 from traceback import walk_tb
 
-from structkit.collecting.chunks import cut
+from structkit.collecting.chunks import cut_lines
 from structkit.collecting.encodings import decode
 from structkit.collecting.kinds import (
-    CODE,
-    HEAD,
-    HTML,
-    MARKDOWN,
+    CODE_CONTENT,
+    HEAD_BYTES,
+    HTML_CONTENT,
+    MARKDOWN_CONTENT,
     NOTEBOOK,
     RESTRUCTURED,
-    TEXT,
+    TEXT_CONTENT,
     USUAL_UNITS,
-    Kind,
+    ContentKind,
+    content_kind,
     is_binary,
     is_generated,
-    kind_of,
 )
 from structkit.collecting.notebooks import Notebook
-from structkit.collecting.pages import Note, Page
+from structkit.collecting.pages import HtmlPage, MarkdownPage
 from structkit.collecting.restructured import Restructured
 from structkit.collecting.walking import Found, LeftOut, Source, readable_path
 from structkit.errors import UserError, flag, program
@@ -50,17 +50,24 @@ from structkit.structure.code.languages import outline_of
 from structkit.structure.code.outline import Definition, ParsedText
 from structkit.structure.sentences import sentences
 
-FIELDS = {CODE: "code", HTML: "html", MARKDOWN: "text", TEXT: "text"}
+TEXT_FIELDS = {
+    CODE_CONTENT: "code",
+    HTML_CONTENT: "html",
+    MARKDOWN_CONTENT: "text",
+    TEXT_CONTENT: "text",
+}
 # reasons for skipping a file, and remedies
-BINARY = "binary", "convert it to text"
-EMPTY = "without text", "write some, or leave it out"
+IS_BINARY = "binary", "convert it to text"
+IS_EMPTY = "without text", "write some, or leave it out"
 
-BY_LINES = "L"  # the name of a unit that is named after its lines
-TEXTS = ("code", *fields.HTML_FIELDS, "text")  # the fields of a record that may hold a file
-BATCH_FILES, BATCH_BYTES = 256, 1 << 20
-SECONDS, USUAL = 5.0, 2_000_000  # of CPU time for a file; a megabyte takes 0.5 s
+NAMED_BY_LINES = "L"  # the name of a unit that is named after its lines
+FILE_FIELDS = ("code", *fields.HTML_FIELDS, "text")  # the fields of a record that may hold a file
+BATCH_FILES = 256
+BATCH_BYTES = 1 << 20
+MIN_CPU_SECONDS = 5.0  # for a file; a megabyte takes 0.5 s
+BYTES_IN_MIN_SECONDS = 2_000_000
 # the name of a unit in its file, empty for the whole file, and the fields of the unit
-Unit = tuple[str, Record]
+NamedUnit = tuple[str, Record]
 
 
 @dataclass(frozen=True)
@@ -74,11 +81,11 @@ class Units:
     xpaths: bool = True  # of sections
     symbols: bool = False  # in chunks of code: the lines of each definition
 
-    def of(self, kind: Kind) -> str:
+    def of(self, kind: ContentKind) -> str:
         """Return the unit that a file of a kind is cut into."""
         return self.unit or USUAL_UNITS[kind.name]
 
-    def records(self, path: str, text: str, kind: Kind) -> Iterator[Record]:
+    def records(self, path: str, text: str, kind: ContentKind) -> Iterator[Record]:
         """Yield the records of a text, in order; none if it has no such unit."""
         rows: list[int] = []  # the line of the file of each line of the text, if they differ
         if kind.language == NOTEBOOK:
@@ -88,7 +95,7 @@ class Units:
         for name, unit in units(text, kind, self) if units else ():
             if rows:
                 unit["lines"] = [rows[line - 1] for line in unit["lines"]]
-            if name == BY_LINES:
+            if name == NAMED_BY_LINES:
                 name = "L{}-{}".format(*unit["lines"])
             names[name] += 1
             if names[name] > 1:  # the same name again, in the order of the file
@@ -103,23 +110,27 @@ class Units:
                 **unit,
             }
 
-    def _notebook(self, text: str, kind: Kind) -> tuple[str, Kind, list[int]]:
+    def _notebook(self, text: str, kind: ContentKind) -> tuple[str, ContentKind, list[int]]:
         """Return the cells of a notebook as a text of a kind, and the file's line of each line."""
         notebook = Notebook.read(text)
         if self.of(kind) == "function":
             found = notebook.program()
-            return str(found), Kind(CODE, canonical("language", notebook.language)), found.rows
+            return (
+                str(found),
+                ContentKind(CODE_CONTENT, canonical("language", notebook.language)),
+                found.rows,
+            )
         found = notebook.markdown()
         return str(found), kind, found.rows
 
 
-def _file(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
+def _file_unit(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUnit]:
     end = len(text.rstrip())
     first, second, both = (text.count(each, 0, end) for each in ("\n", "\r", "\r\n"))
-    yield "", {"lines": [1, 1 + first + second - both], FIELDS[kind.name]: text}
+    yield "", {"lines": [1, 1 + first + second - both], TEXT_FIELDS[kind.name]: text}
 
 
-def _functions(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
+def _function_units(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUnit]:
     """Yield the functions of a program in its order, each with its name for an id.
 
     `code` is as in the file, with decorators and attributes; `docstring` is there if the program
@@ -140,7 +151,7 @@ def _functions(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
             yield definition.path, record
 
 
-def _chunks(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
+def _chunk_units(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUnit]:
     program = None
     with suppress(MissingPackage):  # it is cut as a file of another language
         program = _program(text, kind)
@@ -150,7 +161,7 @@ def _chunks(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
     starts = [each.top if units.symbols else each.row for each in definitions]
     coming = sorted(zip(starts, definitions, strict=True), key=itemgetter(0))[::-1]
     here: list[tuple[int, Definition]] = []  # those with a line in the chunk
-    for first, end in cut(lines, root, units.chunk_chars):
+    for first, end in cut_lines(lines, root, units.chunk_chars):
         here = [each for each in here if first <= each[1].end_row]
         while coming and coming[-1][0] < end:
             here.append(coming.pop())
@@ -163,7 +174,7 @@ def _chunks(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
                     (each.path, top + 1, each.signature + 1, each.end_row + 1) for top, each in here
                 ]
         code = "".join(lines[first:end]).rstrip("\r\n")
-        yield BY_LINES, {**unit, FIELDS[kind.name]: code}
+        yield NAMED_BY_LINES, {**unit, TEXT_FIELDS[kind.name]: code}
 
 
 def _scope(definitions: list[Definition], row: int) -> str:
@@ -172,36 +183,36 @@ def _scope(definitions: list[Definition], row: int) -> str:
     return ", ".join(each.label for each in (*around[-1].outer, around[-1])) if around else ""
 
 
-def _pages(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
+def _page_unit(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUnit]:
     yield "", _document(text, kind, units).page()
 
 
-def _sections(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
+def _section_units(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUnit]:
     yield from _document(text, kind, units).sections()
 
 
-def _rows(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
+def _row_units(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUnit]:
     yield from _document(text, kind, units).rows()
 
 
-def _passages(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
+def _passage_units(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUnit]:
     """Yield the sections of a page, and the rows of its tables, as answers."""
-    page = Page(text, xpaths=units.xpaths, xml=kind.xml)
+    page = HtmlPage(text, xpaths=units.xpaths, xml=kind.xml)
     yield from page.sections()
     yield from page.rows()
 
 
-def _sentences(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
-    plain = kind.name == TEXT or kind.language == RESTRUCTURED
+def _sentence_units(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUnit]:
+    plain = kind.name == TEXT_CONTENT or kind.language == RESTRUCTURED
     found = _plain_sentences(text) if plain else _document(text, kind, units).sentences()
     for number, unit in enumerate(found, 1):
         yield f"s{number}", unit
 
 
-def _document(text: str, kind: Kind, units: Units) -> Page | Note:
-    if kind.name == HTML:
-        return Page(text, xpaths=units.xpaths, xml=kind.xml)
-    return (Restructured if kind.language == RESTRUCTURED else Note)(text)
+def _document(text: str, kind: ContentKind, units: Units) -> HtmlPage | MarkdownPage:
+    if kind.name == HTML_CONTENT:
+        return HtmlPage(text, xpaths=units.xpaths, xml=kind.xml)
+    return (Restructured if kind.language == RESTRUCTURED else MarkdownPage)(text)
 
 
 def _plain_sentences(text: str) -> Iterator[Record]:
@@ -210,27 +221,36 @@ def _plain_sentences(text: str) -> Iterator[Record]:
         yield {"lines": lines(start, end), "text": " ".join(text[start:end].split())}
 
 
-def _program(text: str, kind: Kind) -> ParsedText | None:
+def _program(text: str, kind: ContentKind) -> ParsedText | None:
     """Return the parsed text, if its language has trees."""
-    outline = outline_of(kind.language) if kind.name == CODE else None
+    outline = outline_of(kind.language) if kind.name == CODE_CONTENT else None
     return outline.parse(text, text.encode("utf-8", "replace")) if outline else None
 
 
-UNITS: dict[tuple[str, str], Callable[[str, Kind, Units], Iterator[Unit]]] = {
-    **{("file", kind): _file for kind in (CODE, HTML, MARKDOWN, TEXT)},
-    **{("chunk", kind): _chunks for kind in (CODE, HTML, MARKDOWN, TEXT)},
-    **{("sentence", kind): _sentences for kind in (HTML, MARKDOWN, TEXT)},
-    ("function", CODE): _functions,
-    **{("page", kind): _pages for kind in (HTML, MARKDOWN)},
-    ("page", TEXT): _file,
-    **{("section", kind): _sections for kind in (HTML, MARKDOWN)},
-    **{("row", kind): _rows for kind in (HTML, MARKDOWN)},
+UNITS: dict[tuple[str, str], Callable[[str, ContentKind, Units], Iterator[NamedUnit]]] = {
+    **{
+        ("file", kind): _file_unit
+        for kind in (CODE_CONTENT, HTML_CONTENT, MARKDOWN_CONTENT, TEXT_CONTENT)
+    },
+    **{
+        ("chunk", kind): _chunk_units
+        for kind in (CODE_CONTENT, HTML_CONTENT, MARKDOWN_CONTENT, TEXT_CONTENT)
+    },
+    **{
+        ("sentence", kind): _sentence_units
+        for kind in (HTML_CONTENT, MARKDOWN_CONTENT, TEXT_CONTENT)
+    },
+    ("function", CODE_CONTENT): _function_units,
+    **{("page", kind): _page_unit for kind in (HTML_CONTENT, MARKDOWN_CONTENT)},
+    ("page", TEXT_CONTENT): _file_unit,
+    **{("section", kind): _section_units for kind in (HTML_CONTENT, MARKDOWN_CONTENT)},
+    **{("row", kind): _row_units for kind in (HTML_CONTENT, MARKDOWN_CONTENT)},
     # of `ask`
-    **{("passage", kind): _chunks for kind in (CODE, TEXT)},
-    ("passage", MARKDOWN): _sections,
-    ("passage", HTML): _passages,
+    **{("passage", kind): _chunk_units for kind in (CODE_CONTENT, TEXT_CONTENT)},
+    ("passage", MARKDOWN_CONTENT): _section_units,
+    ("passage", HTML_CONTENT): _passage_units,
 }
-NAMES = tuple(sorted({unit for unit, _ in UNITS}))
+UNIT_NAMES = tuple(sorted({unit for unit, _ in UNITS}))
 
 
 @dataclass
@@ -260,12 +280,12 @@ class Collector:
     """Function that collects batches, even if a file crashes or stalls its reader."""
 
     def __init__(self, units: Units) -> None:
-        self.units, self.child = units, Child(partial(_read_batch, units=units))
-        kind_of("", "")  # reads the signs of plugins once, before there are several processes
+        self.units, self.child = units, Child(partial(_collect_batch, units=units))
+        content_kind("", "")  # reads the signs of plugins once, before there are several processes
 
     def __call__(self, batch: list[Found]) -> Collected:
         size = sum(each.size for each in batch if isinstance(each, Source))
-        seconds = SECONDS * max(1, size / USUAL)
+        seconds = MIN_CPU_SECONDS * max(1, size / BYTES_IN_MIN_SECONDS)
         done = self.child.result(batch, seconds, MEMORY + TIMES * size)
         if done is not None:
             return done
@@ -281,11 +301,11 @@ class Collector:
         return whole
 
 
-def _read_batch(batch: list[Found], units: Units) -> Collected:
+def _collect_batch(batch: list[Found], units: Units) -> Collected:
     parts: list[bytes] = []
     done = Collected(len(batch))
     for each in batch:
-        made = each if isinstance(each, LeftOut) else _lines(each, units)
+        made = each if isinstance(each, LeftOut) else _record_lines(each, units)
         if isinstance(made, LeftOut):
             done.left_out.append(made)
         else:
@@ -294,21 +314,21 @@ def _read_batch(batch: list[Found], units: Units) -> Collected:
     return done
 
 
-def _lines(source: Source, units: Units) -> list[bytes] | LeftOut:
+def _record_lines(source: Source, units: Units) -> list[bytes] | LeftOut:
     """Return the lines of a file's records, or why it has none."""
     path = source.path
     try:
         data = source.content(units.max_file_bytes)
         if is_binary(data, source.media):
-            return LeftOut(path, *BINARY)
+            return LeftOut(path, *IS_BINARY)
         if len(data) > units.max_file_bytes:
             problem = f"has more than {units.max_file_bytes:,} bytes"
             raise UserError(problem, f"raise {flag('max_file_bytes')}")
-        text = _text(data, source)
+        text = _decode_source(data, source)
         if not text.strip():
-            return LeftOut(path, *EMPTY)
-        kind = kind_of(path, text, source.media, source.language)
-        if kind.name == CODE and not units.generated and is_generated(path, text):
+            return LeftOut(path, *IS_EMPTY)
+        kind = content_kind(path, text, source.media, source.language)
+        if kind.name == CODE_CONTENT and not units.generated and is_generated(path, text):
             return LeftOut(path, "generated or minified", f"include it with {flag('generated')}")
         lines = [dump(_with_fields(each, source)) for each in units.records(path, text, kind)]
     except MissingPackage as error:
@@ -334,12 +354,12 @@ def unexpected(error: Exception) -> UserError:
     return UserError(f"cannot be read: unexpected {reason}", "leave it out, and report it")
 
 
-def _text(data: bytes, source: Source) -> str:
+def _decode_source(data: bytes, source: Source) -> str:
     """Decode a file, by its language's own rule if there is one."""
     if source.record is not None:  # which is text, whatever it declares
         return data.decode("utf-8-sig")
-    ascii = data[:HEAD].decode("ascii", "replace")
-    kind = kind_of(source.path, ascii, source.media, source.language)
+    ascii = data[:HEAD_BYTES].decode("ascii", "replace")
+    kind = content_kind(source.path, ascii, source.media, source.language)
     return decode(data, kind.language, source.media)
 
 
@@ -369,7 +389,7 @@ def files_of_records(paths: Sequence[str]) -> Iterator[Found]:
 
 def _file_of(record: Record) -> Source:
     rename = f"rename a field with {program('select')}: {flag('rename', 'FIELD=text')}"
-    field = fields.text_name(record, TEXTS, rename)
+    field = fields.text_name(record, FILE_FIELDS, rename)
     language = record.get("language")
     return Source(
         path=text_field(record, "path") if "path" in record else record["id"],

@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import IO, Any
 
-from structkit.collecting.crawls import answers
-from structkit.collecting.ignoring import GIT, Ignoring, file_filter
+from structkit.collecting.crawls import captures
+from structkit.collecting.ignoring import GIT_FOLDER, Ignoring, file_filter
 from structkit.errors import UserError, flag
 from structkit.extras import require
 from structkit.paths import FOLDER_FLAGS, NOT_REGULAR, open_below, open_found, refuse_pipe
@@ -30,23 +30,23 @@ from structkit.records.jsonl import Record, Shard, cannot_read
 from structkit.settings import setting
 
 # reasons for skipping a file, and remedies
-HIDDEN = "hidden", "name it too"
+IS_HIDDEN = "hidden", "name it too"
 IGNORED = "ignored by .gitignore or .ignore"
-LINK = "a symbolic link", "name its target"
-PACKED = "an archive or compressed", "name it too"
+IS_LINK = "a symbolic link", "name its target"
+IS_PACKED = "an archive or compressed", "name it too"
 # the target of a link has its own name, if it is in there
-LINK_INSIDE = "a link or a device in an archive", "leave it out"
-PACKED_INSIDE = "packed in an archive", "unpack the outer one"
-OUTPUT = "the output itself", "write it to another folder"
-NO_PAGE = "an error page of a server", "leave it out"
+IS_LINK_INSIDE = "a link or a device in an archive", "leave it out"
+IS_PACKED_INSIDE = "packed in an archive", "unpack the outer one"
+IS_OUTPUT = "the output itself", "write it to another folder"
+IS_ERROR_PAGE = "an error page of a server", "leave it out"
 
-WACZ = ".wacz"  # a zip archive of WARCs and what finds pages in them
-ZIP = (".zip", ".whl", ".jar", ".egg", ".war", ".epub", WACZ)
-ZSTD = (".tar.zst", ".tzst")
-TAR = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", *ZSTD)
-WARC = (".warc", ".warc.gz")
-WINDOWS = 0  # the system that packed a zip archive
-SINGLE = (".gz", ".bz2", ".xz", ".zst")  # one compressed file, named without it
+WACZ_ENDING = ".wacz"  # a zip archive of WARCs and what finds pages in them
+ZIP_ENDINGS = (".zip", ".whl", ".jar", ".egg", ".war", ".epub", WACZ_ENDING)
+ZSTD_ENDINGS = (".tar.zst", ".tzst")
+TAR_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", *ZSTD_ENDINGS)
+WARC_ENDINGS = (".warc", ".warc.gz")
+WINDOWS_SYSTEM = 0  # the system that packed a zip archive
+COMPRESSED_ENDINGS = (".gz", ".bz2", ".xz", ".zst")  # one compressed file, named without it
 
 
 def _open_zstd(path: str) -> Any:
@@ -60,7 +60,7 @@ OPENERS: dict[str, Callable[[str], Any]] = {
     ".xz": lzma.LZMAFile,
     ".zst": _open_zstd,
 }
-OUTSIDE = UserError("has no name, or it leads out of the archive", "pack the archive again")
+LEADS_OUTSIDE = UserError("has no name, or it leads out of the archive", "pack the archive again")
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,9 @@ class Walk:
             return [(here, LeftOut.because(readable_path(here.shown) or ".", cannot_read(error)))]
         if self.options.no_ignore:
             return [(here, entry) for entry in entries]
-        names = {entry.name for entry in entries if entry.name == GIT or not _is_folder(entry)}
+        names = {
+            entry.name for entry in entries if entry.name == GIT_FOLDER or not _is_folder(entry)
+        }
         rules, faults = here.rules.within(here.root, here.below, names, self._note)
         here = replace(here, rules=rules)
         left = [LeftOut.because(readable_path(here.shown + name), faults[name]) for name in faults]
@@ -263,20 +265,20 @@ class Walk:
             return entry
         path, folder = readable_path(here.shown + entry.name), _is_folder(entry)
         if entry.name.startswith("."):
-            return LeftOut(path, *HIDDEN)
+            return LeftOut(path, *IS_HIDDEN)
         if here.rules.hides(entry.name, folder):
             return LeftOut(path, IGNORED, f"include it with {flag('no_ignore')}")
         if entry.is_symlink():
-            return LeftOut(path, *LINK)
+            return LeftOut(path, *IS_LINK)
         if folder:
             return self._open(here.inner(entry.name))
         if not entry.is_file(follow_symlinks=False):
             return LeftOut(path, *NOT_REGULAR)
         real = here.root + here.below + entry.name
         if real in self.outputs:
-            return LeftOut(path, *OUTPUT)
+            return LeftOut(path, *IS_OUTPUT)
         if is_packed(path):
-            return LeftOut(path, *PACKED)
+            return LeftOut(path, *IS_PACKED)
         try:
             return Source(path, real, status=os.lstat(real), root=here.root)
         except OSError as error:
@@ -333,7 +335,7 @@ def is_packed(path: str) -> bool:
     >>> is_packed("a.tar.gz"), is_packed("a.gz"), is_packed("a.py")
     (True, True, False)
     """
-    return path.lower().endswith((*ZIP, *TAR, *WARC, *SINGLE))
+    return path.lower().endswith((*ZIP_ENDINGS, *TAR_ENDINGS, *WARC_ENDINGS, *COMPRESSED_ENDINGS))
 
 
 @dataclass(frozen=True)
@@ -347,11 +349,11 @@ class Member:
     def found(self, path: str, maximum: int) -> Found:
         """Return its content, of which at most `maximum` bytes and one are read."""
         if any(part.startswith(".") for part in self.name.split("/")):
-            return LeftOut(path, *HIDDEN)
+            return LeftOut(path, *IS_HIDDEN)
         if self.special:
-            return LeftOut(path, *LINK_INSIDE)
+            return LeftOut(path, *IS_LINK_INSIDE)
         if is_packed(self.name):
-            return LeftOut(path, *PACKED_INSIDE)
+            return LeftOut(path, *IS_PACKED_INSIDE)
         try:
             with self.open() or io.BytesIO() as handle:
                 return Source(path, data=handle.read(maximum + 1))
@@ -365,24 +367,24 @@ def archive_sources(shown: str, path: str, maximum: int) -> Iterator[Found]:
     An archive's files were chosen when it was packed: its ignore files do not count.
     """
     name = path.lower()
-    if name.endswith((*ZIP, *TAR)):
+    if name.endswith((*ZIP_ENDINGS, *TAR_ENDINGS)):
         refuse_pipe(path, "an archive")
     try:
-        if name.endswith(WARC):
+        if name.endswith(WARC_ENDINGS):
             with open(path, "rb") as handle:
-                yield from _answers(shown, handle, maximum)
-        elif name.endswith(ZIP):
+                yield from _crawled_pages(shown, handle, maximum)
+        elif name.endswith(ZIP_ENDINGS):
             with zipfile.ZipFile(path) as zipped:
-                if name.endswith(WACZ):
-                    yield from _crawls(shown, zipped, maximum)
+                if name.endswith(WACZ_ENDING):
+                    yield from _wacz_pages(shown, zipped, maximum)
                 else:
-                    yield from _members(shown, _zip_members(zipped), maximum)
-        elif name.endswith(ZSTD):
+                    yield from _last_members(shown, _zip_members(zipped), maximum)
+        elif name.endswith(ZSTD_ENDINGS):
             with _open_zstd(path) as handle, tarfile.open(fileobj=handle) as unpacked:
-                yield from _members(shown, _tar_members(unpacked, name), maximum)
-        elif name.endswith(TAR):
+                yield from _last_members(shown, _tar_members(unpacked, name), maximum)
+        elif name.endswith(TAR_ENDINGS):
             with tarfile.open(path) as unpacked:
-                yield from _members(shown, _tar_members(unpacked, name), maximum)
+                yield from _last_members(shown, _tar_members(unpacked, name), maximum)
         else:
             stem, ending = posixpath.splitext(posixpath.basename(shown))
             with OPENERS[ending.lower()](path) as handle:
@@ -393,33 +395,33 @@ def archive_sources(shown: str, path: str, maximum: int) -> Iterator[Found]:
         yield LeftOut.because(shown, _damage(error))
 
 
-def _members(shown: str, members: Iterator[Member], maximum: int) -> Iterator[Found]:
+def _last_members(shown: str, members: Iterator[Member], maximum: int) -> Iterator[Found]:
     last: dict[str, Member] = {}  # of two with the same name the later counts, as in unpacking
     for member in members:
         name = posixpath.normpath(member.name)
         if name in (".", "..") or name.startswith(("/", "../")) or "\\" in name:
-            yield LeftOut.because(f"{shown}/{readable_path(member.name)}", OUTSIDE)
+            yield LeftOut.because(f"{shown}/{readable_path(member.name)}", LEADS_OUTSIDE)
         else:
             last[name] = replace(member, name=name)
     for name, member in last.items():
         yield member.found(f"{shown}/{readable_path(name)}", maximum)
 
 
-def _crawls(shown: str, zipped: zipfile.ZipFile, maximum: int) -> Iterator[Found]:
+def _wacz_pages(shown: str, zipped: zipfile.ZipFile, maximum: int) -> Iterator[Found]:
     """Yield the pages of every WARC in an archive."""
     for info in zipped.infolist():
-        if info.filename.lower().endswith(WARC):
+        if info.filename.lower().endswith(WARC_ENDINGS):
             with zipped.open(info) as handle:
-                yield from _answers(f"{shown}/{info.filename}", handle, maximum)
+                yield from _crawled_pages(f"{shown}/{info.filename}", handle, maximum)
 
 
-def _answers(shown: str, handle: IO[bytes], maximum: int) -> Iterator[Found]:
+def _crawled_pages(shown: str, handle: IO[bytes], maximum: int) -> Iterator[Found]:
     """Yield the pages of a crawl, each under its address."""
-    for each in answers(handle, maximum):
+    for each in captures(handle, maximum):
         if each.problem:
             yield LeftOut.because(each.address or shown, _damage(each.problem))
         elif each.data is None:
-            yield LeftOut(each.address, *NO_PAGE)
+            yield LeftOut(each.address, *IS_ERROR_PAGE)
         else:
             yield Source(each.address, data=each.data, media=each.media)
 
@@ -427,7 +429,7 @@ def _answers(shown: str, handle: IO[bytes], maximum: int) -> Iterator[Found]:
 def _zip_members(packed: zipfile.ZipFile) -> Iterator[Member]:
     for info in sorted(packed.infolist(), key=lambda info: _sort_key(info.filename)):
         name = info.filename
-        if info.create_system == WINDOWS and "/" not in name:  # as unzip reads it
+        if info.create_system == WINDOWS_SYSTEM and "/" not in name:  # as unzip reads it
             name = name.replace("\\", "/")
         if not name.endswith("/"):
             is_link = (info.external_attr >> 28) == 0o12

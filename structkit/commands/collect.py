@@ -38,7 +38,7 @@ from structkit.settings import setting
 if TYPE_CHECKING:
     from structkit.collecting.units import Collected, Units
 
-Unit = Literal[
+UnitName = Literal[
     "file", "function", "chunk", "page", "section", "row", "passage", "sentence", "commit"
 ]
 
@@ -67,7 +67,7 @@ class Settings(WalkOptions):
         "`text`, its name in `path`. Its parts get its other fields, and its id as `doc_id`.",
         excludes="no_ignore",
     )
-    unit: Unit | None = setting(
+    unit: UnitName | None = setting(
         None,
         "Unit of a record. A row belongs to a table and has its headings and labels. A commit "
         "gives a pair for each function that it changed: its message, and the new "
@@ -126,13 +126,13 @@ def collect(settings: Settings, options: CollectOptions) -> Iterator[Record]:
     a file.
     """
     with LeftOuts(options.on_error, options.rejects) as left_outs:
-        for done in parts(settings):
+        for done in collected_batches(settings):
             for left in done.left_out:
                 left_outs.leave(left)
             yield from map(orjson.loads, done.output.splitlines())
 
 
-def parts(settings: Settings, outputs: Collection[str] = ()) -> Generator[Collected]:
+def collected_batches(settings: Settings, outputs: Collection[str] = ()) -> Generator[Collected]:
     """Yield batches of records as lines, with the files that each batch skips."""
     from structkit.collecting.units import Collector, Units, batches
 
@@ -153,7 +153,7 @@ def bytes_of(batch: Iterable[Found]) -> int:
 def commit_parts(settings: Settings, units: Units) -> Generator[Collected]:
     """Yield the records of each repository, commit by commit."""
     # imports parsers
-    from structkit.collecting.history import CommitCollector, tasks
+    from structkit.collecting.history import CommitCollector, commit_tasks
     from structkit.collecting.units import Collector
 
     part, takes = settings.part(), file_filter(settings.glob)
@@ -166,7 +166,7 @@ def commit_parts(settings: Settings, units: Units) -> Generator[Collected]:
         def collector(root: str = "" if path == "." else readable_path(path)) -> CommitCollector:
             return CommitCollector(Collector(units), root)
 
-        every = tasks(path, takes, mine, settings.max_file_bytes)
+        every = commit_tasks(path, takes, mine, settings.max_file_bytes)
         with closing(every):
             yield from map_in_order(
                 collector,
@@ -176,11 +176,11 @@ def commit_parts(settings: Settings, units: Units) -> Generator[Collected]:
             )
 
 
-def write(settings: Settings, options: CollectOptions) -> None:
+def write_collected(settings: Settings, options: CollectOptions) -> None:
     """Collect into a file, and report the number of skipped files on stderr."""
     count = files = 0
     outputs = [path for path in (options.output, options.rejects) if path and path != "-"]
-    results = parts(settings, outputs)
+    results = collected_batches(settings, outputs)
     with (
         LeftOuts(options.on_error, options.rejects) as left_outs,
         Output(options.output) as out,
@@ -214,7 +214,7 @@ class LeftOuts(Rejects):
 COMMAND = Command(
     collect,
     Settings,
-    write,
+    write_collected,
     also=(CollectOptions,),
     reads="with {records}: `code`, `html` or `text`, and `path`",
     writes="`id`, `path`, `language`, `lines`, `hash`; a function or chunk: `code`, `scope`, "

@@ -20,7 +20,7 @@ from structkit.structure.html.tags import tag_names
 if TYPE_CHECKING:
     from structkit.structure.html.reader import Document
 
-FIELDS = {
+DOCUMENT_FIELDS = {
     "html": ("html", "content", "positive"),
     "markdown": ("markdown", "text", "content", "positive"),
     "text": ("text", "content", "positive"),
@@ -77,7 +77,7 @@ def html_variants(record: Record, settings: Settings) -> Record:
     >>> variant["tagged"], variant["untagged"], variant["masked"]
     ('<h1>Tea</h1><p>is hot</p>', 'Tea is hot', '<h1>Tea</h1>is hot')
     """
-    document = settings.read(_text(record, settings))
+    document = settings.read(_document_html(record, settings))
     if not document.text:
         raise UserError("the document holds no text", "leave the record out")
     if not document.elements:
@@ -99,7 +99,7 @@ def html_variants(record: Record, settings: Settings) -> Record:
 
 def _of_negatives(record: Record, settings: Settings) -> Record:
     """Return the variants of a record's negatives."""
-    negatives = [settings.read(text) for text in _negatives(record)]
+    negatives = [settings.read(text) for text in _negatives_html(record)]
     for position, negative in enumerate(negatives):
         if not negative.text:
             problem = f'item {position} of field "negatives" holds no text'
@@ -120,14 +120,14 @@ def _mask(document: Document, settings: Settings, *key: str | int) -> str:
     return document.mask(settings.mask_ratio, rng, content=settings.mask == "content")
 
 
-def _text(record: Record, settings: Settings) -> str:
-    known = FIELDS[settings.from_]
+def _document_html(record: Record, settings: Settings) -> str:
+    known = DOCUMENT_FIELDS[settings.from_]
     field = settings.field or next((each for each in known if each in record), known[0])
     remedy = f"name the {flag('field')} of the document"
     return text_field(record, field, remedy if field in record else "")
 
 
-def _negatives(record: Record) -> list[str]:
+def _negatives_html(record: Record) -> list[str]:
     negatives = record["negatives"]
     if type(negatives) is list and all(type(each) is str for each in negatives):
         return negatives

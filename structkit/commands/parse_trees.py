@@ -18,9 +18,9 @@ from structkit.settings import seed_setting, setting, setting_of, settings_of
 if TYPE_CHECKING:
     from structkit.structure.trees.tree import Tree
 
-FLAGS = ("url", "model", "language", "tokenized")  # of some parsers
+PARSER_FLAGS = ("url", "model", "language", "tokenized")  # of some parsers
 # texts that a parser gets at a time: enough to sort by length, or to fill a few requests
-BATCH = 256
+BATCH_RECORDS = 256
 
 
 def usual_factor(settings: Settings) -> str:
@@ -70,7 +70,7 @@ class Settings:
     def parser_plugin(self) -> plugin.Parser:
         """Parser with the flags that are set. Errors: a flag that it does not take."""
         kind: type[plugin.Parser] = registry.load("parser", self.parser)
-        values = {name: setting_of(Settings, name).given(self) for name in FLAGS}
+        values = {name: setting_of(Settings, name).given(self) for name in PARSER_FLAGS}
         flags = {name: value for name, value in values.items() if value not in (None, False)}
         for each in settings_of(kind):
             if each.name == "seed" or each.name == "url" and each.required:
@@ -79,13 +79,13 @@ class Settings:
 
     def write_tree(self, tree: Tree) -> str:
         """Return a tree as the record holds it."""
-        from structkit.structure.trees.brackets import binarize, lift_final, write
+        from structkit.structure.trees.brackets import binarize, lift_final, write_tree
 
         if self.final_punct == "root":
             tree = lift_final(tree)
         if self.binarize:
             tree = binarize(tree, self.factor)
-        return write(tree)
+        return write_tree(tree)
 
 
 def parse_trees(records: list[Record], settings: Settings) -> Iterator[Record | UserError]:
@@ -100,7 +100,7 @@ def parse_trees(records: list[Record], settings: Settings) -> Iterator[Record | 
     """
     from structkit.structure.trees.parsers import all_trees
 
-    of_records = [_texts(record, settings) for record in records]
+    of_records = [_unparsed_texts(record, settings) for record in records]
     texts = [text for some in of_records if isinstance(some, dict) for text in some.values()]
     trees = iter(all_trees(settings.parser_plugin, texts))
     for record, some in zip(records, of_records, strict=True):
@@ -110,9 +110,9 @@ def parse_trees(records: list[Record], settings: Settings) -> Iterator[Record | 
             yield _with_trees(record, {name: next(trees) for name in some}, settings)
 
 
-def _texts(record: Record, settings: Settings) -> dict[str, plugin.Unparsed] | UserError:
+def _unparsed_texts(record: Record, settings: Settings) -> dict[str, plugin.Unparsed] | UserError:
     """Return the text of each field, with what a parser may need to know about it."""
-    from structkit.structure.trees.brackets import clean, escaped, read
+    from structkit.structure.trees.brackets import clean, escaped, read_tree
 
     texts, known = {}, settings.parser_plugin.fields
     try:
@@ -120,7 +120,7 @@ def _texts(record: Record, settings: Settings) -> dict[str, plugin.Unparsed] | U
         for name in settings.field or (usual,):
             text = text_field(record, name)
             if settings.tokenized and is_tree(name):
-                text = " ".join(map(escaped, clean(read(text)).words))
+                text = " ".join(map(escaped, clean(read_tree(text)).words))
             if not text.strip():
                 raise UserError(f'field "{name}" is empty: no words, no tree', "leave it out")
             key = f"{record['id']}\0{name}" if len(settings.field) > 1 else str(record["id"])
@@ -154,7 +154,7 @@ COMMAND = Command(
     parse_trees,
     Settings,
     also=(WorkerOptions,),
-    batch=BATCH,
+    batch=BATCH_RECORDS,
     reads="`text`; ast: `code`, `language`; dom: `html` or `content`; brackets: `tree`",
     adds="`tree`; for several fields: `FIELD_tree`",
     examples="""

@@ -275,13 +275,13 @@ def trees(settings: TreesSettings) -> None:
 
 def trees_of(record: Record, fields: Sequence[str]) -> dict[str, Tree]:
     """Return the trees of some fields of a record, or of all."""
-    from structkit.structure.trees.brackets import read
+    from structkit.structure.trees.brackets import read_tree
 
     fields = fields or tuple(filter(is_tree, record))
     if not fields:
         remedy = f"make trees with {program('parse-trees')}, or name {flag('field')}"
         text_field(record, "tree", remedy)
-    return {each: read(text_field(record, each, named=True)) for each in fields}
+    return {each: read_tree(text_field(record, each, named=True)) for each in fields}
 
 
 def draw_tree(axes: Any, title: str, tree: Tree, x: Floats, y: Floats) -> None:
@@ -307,7 +307,7 @@ def draw_tree(axes: Any, title: str, tree: Tree, x: Floats, y: Floats) -> None:
 def places(tree: Tree) -> tuple[Floats, Floats]:
     """Return x and y of all nodes, (nodes,): words at 0, a node above its highest child.
 
-    >>> from structkit.structure.trees.brackets import read as read_tree
+    >>> from structkit.structure.trees.brackets import read_tree
     >>> [each.tolist() for each in places(read_tree("(S (X a) (Y (X b) (X c)))"))]
     [[0.75, 0.0, 1.5, 1.0, 2.0], [2.0, 0.0, 1.0, 0.0, 0.0]]
     """

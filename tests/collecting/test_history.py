@@ -236,7 +236,7 @@ LONG_PIPES = ("included", ".git/HEAD", ".git/config", ".git/packed-refs")  # the
 
 @pytest.mark.parametrize("name", [*PIPES, *LONG_PIPES])
 def test_a_pipe_in_a_repository_is_not_waited_for(repository, name, monkeypatch):
-    monkeypatch.setattr("structkit.collecting.history.SECONDS", 1)
+    monkeypatch.setattr("structkit.collecting.history.MAX_ANSWER_SECONDS", 1)
     repository.commit("Add shapes", {"a.py": ONE})
     repository.git("config", "include.path", "../included")
     (repository.folder / name).unlink(missing_ok=True)

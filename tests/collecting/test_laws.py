@@ -14,9 +14,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from structkit.collecting.units import NAMES
-from structkit.collecting.walking import HIDDEN, LeftOut, is_packed
-from structkit.commands.collect import Settings, parts
+from structkit.collecting.units import UNIT_NAMES
+from structkit.collecting.walking import IS_HIDDEN, LeftOut, is_packed
+from structkit.commands.collect import Settings, collected_batches
 from structkit.records.jsonl import Record
 from tests.jsonl import write_files
 
@@ -35,12 +35,12 @@ PARTS = st.sampled_from(
     ]
 )
 CONTENT = st.lists(PARTS | st.text(max_size=20), max_size=6).map(
-    lambda parts: "".join(parts).encode("utf-8", "replace")
+    lambda collected_batches: "".join(collected_batches).encode("utf-8", "replace")
 )
 ENDINGS = ["py", "js", "go", "md", "html", "txt", "zip", "yaml"]
 NAME = st.tuples(st.sampled_from("ab.-"), st.sampled_from(ENDINGS)).map(".".join)
 PATH = st.tuples(st.sampled_from(["", "a/", "a.py/", "a/b/", ".c/"]), NAME).map("".join)
-UNITS = st.sampled_from([None, *NAMES])
+UNITS = st.sampled_from([None, *UNIT_NAMES])
 # each reads a folder, in a process of its own
 SOME = settings(max_examples=100 if os.environ.get("HYPOTHESIS_PROFILE") == "random" else 5)
 
@@ -71,7 +71,7 @@ def written(tree: Tree) -> Iterator[None]:
 def made(path="project", unit=None, chars=40, **flags) -> tuple[list[Record], list[LeftOut]]:
     """The records of a project, and what is left out."""
     flags |= {"unit": unit, "chunk_chars": chars, "generated": True}
-    whole = list(parts(Settings(paths=(path,), **flags)))
+    whole = list(collected_batches(Settings(paths=(path,), **flags)))
     lines = [line for part in whole for line in part.output.splitlines()]
     return [orjson.loads(line) for line in lines], [
         left for part in whole for left in part.left_out
@@ -143,7 +143,7 @@ def test_a_file_below_two_named_folders_is_in_one_shard():
         shards = [
             Settings(paths=("project/a", "project"), shard=f"{index}/3") for index in range(3)
         ]
-        found = [part.records for shard in shards for part in parts(shard)]
+        found = [part.records for shard in shards for part in collected_batches(shard)]
     assert len(files) == sum(found)
 
 
@@ -202,5 +202,5 @@ def in_order(records):
 
 def reasons(left):
     """Why each file is left out; of a hidden folder the files are not looked for."""
-    read = [each for each in left if each.problem != HIDDEN[0]]
+    read = [each for each in left if each.problem != IS_HIDDEN[0]]
     return sorted((os.path.basename(each.path), each.problem) for each in read)

@@ -6,7 +6,7 @@ import nbformat
 import pytest
 from nbformat import v3, v4
 
-from structkit.collecting.kinds import kind_of
+from structkit.collecting.kinds import content_kind
 from structkit.collecting.units import Units
 from structkit.errors import UserError
 from tests.jsonl import read
@@ -34,7 +34,7 @@ def notebook():
 
 
 def records(text, unit):
-    return list(Units(unit=unit).records("a.ipynb", text, kind_of("a.ipynb", text)))
+    return list(Units(unit=unit).records("a.ipynb", text, content_kind("a.ipynb", text)))
 
 
 @pytest.fixture(scope="module")

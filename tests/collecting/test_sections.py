@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.collecting.kinds import kind_of
-from structkit.collecting.pages import LISTED, TOP, Page
+from structkit.collecting.kinds import content_kind
+from structkit.collecting.pages import MAX_LISTED_CHARACTERS, TOP_SECTION, HtmlPage
 from structkit.collecting.units import Units
 from structkit.structure.html.reader import Reader
 from tests.structure.html.laws import FRAGMENTS, documents
 
 
 def sections(html):
-    return list(Page(html).sections())
+    return list(HtmlPage(html).sections())
 
 
 def texts(html):
@@ -25,7 +25,7 @@ def check(html):
     """The sections of a page, which have all of its words, and each its own."""
     reader, found = Reader(), sections(html)
     words = [word for _, record in found for word in record["text"].split()]
-    title, whole = Page(html).title.split(), reader.read(html).text.split()
+    title, whole = HtmlPage(html).title.split(), reader.read(html).text.split()
     assert whole in (words, title + words)
     places = [record["lines"] for _, record in found]
     assert places == sorted(places)
@@ -62,7 +62,7 @@ def test_a_section_ends_in_an_element_of_another(html, expected):
 def test_what_is_not_shown_has_no_headings(name):
     end = "".join(f"</{each}>" for each in reversed(name.split("><")))
     html = f"<h1>a</h1>b<{name}><h2>no</h2>no{end}c<h2>d</h2>"
-    assert ["a", "d"] == Page(html).page()["headings"]
+    assert ["a", "d"] == HtmlPage(html).page()["headings"]
     assert ["a bc", "d"] == [text.replace("b c", "bc") for text in texts(html)]
 
 
@@ -107,7 +107,7 @@ XHTML = '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head>{
     ],
 )
 def test_title_headings_and_text_are_those_that_a_browser_shows(html, title, headings, text):
-    page = Page(html).page()
+    page = HtmlPage(html).page()
     assert (title, headings, text.split()) == (
         page["title"],
         page["headings"],
@@ -131,7 +131,7 @@ def test_title_headings_and_text_are_those_that_a_browser_shows(html, title, hea
 def test_xhtml_is_xml_by_its_name_or_its_type(path, media, xml):
     """As a browser reads a file, or what a server says."""
     html = XHTML.format("<title/>", "<h1/>a<h2>b</h2><![CDATA[ & <c>]]>").partition("?>")[2]
-    [page] = Units("page").records(path, html, kind_of(path, html, media))
+    [page] = Units("page").records(path, html, content_kind(path, html, media))
     assert (["b"] if xml else []) == page["headings"]
     assert page["text"].endswith("a b & <c>") is xml
 
@@ -156,7 +156,7 @@ def test_no_word_is_lost_in_real_pages():
         check(html)
 
 
-LONG = "word " * (LISTED // 10)
+LONG = "word " * (MAX_LISTED_CHARACTERS // 10)
 
 
 def test_long_definitions_are_sections_with_their_terms():
@@ -189,7 +189,7 @@ def test_other_definitions_stay_in_their_section(html):
 @pytest.mark.parametrize(
     ("html", "names"),
     [
-        ("<dl><dt>{}<dd>x<dt>b<dd>y{}</dl>z", ["word", "b", TOP]),
+        ("<dl><dt>{}<dd>x<dt>b<dd>y{}</dl>z", ["word", "b", TOP_SECTION]),
         ("<dl><div><dt>a<dd>{}</div><div><dt>b<dd>{}</div></dl>", ["a", "b"]),
         ("<dl><dt>a<dd>{}</dl><dl><dt>b<dd>{}</dl>", ["a", "b"]),  # of one term each
         ("<h2>h</h2><dl><dt>a<dd>{}<h2>i</h2><dt>b<dd>{}</dl>", ["h", "a", "i"]),
@@ -204,13 +204,13 @@ def test_other_definitions_stay_in_their_section(html):
     ],
 )
 def test_definitions_in_all_kinds_of_lists(html, names):
-    long = "word " * (LISTED // 4)
+    long = "word " * (MAX_LISTED_CHARACTERS // 4)
     assert names == [name.partition("-")[0] for name, _ in check(html.replace("{}", long))]
 
 
 def test_deep_and_wide_lists():
-    (deep,) = Page("<dl><dt>a<dd>b" * 300, xpaths=False).sections()
+    (deep,) = HtmlPage("<dl><dt>a<dd>b" * 300, xpaths=False).sections()
     assert ["a", "b"] * 300 == deep[1]["text"].split()
-    assert 2 == len(list(Page("<dl><dt>a<dd>b" * 5000, xpaths=False).sections()))
+    assert 2 == len(list(HtmlPage("<dl><dt>a<dd>b" * 5000, xpaths=False).sections()))
     wide = "<h1>a</h1><dl>" + "<dt>b<dd>c d" * 5000 + "</dl>"
-    assert 5_001 == len(list(Page(wide, xpaths=False).sections()))
+    assert 5_001 == len(list(HtmlPage(wide, xpaths=False).sections()))

@@ -2,15 +2,15 @@
 
 import pytest
 
-from structkit.collecting.chunks import cut
-from structkit.collecting.pages import LISTED, Note
+from structkit.collecting.chunks import cut_lines
+from structkit.collecting.pages import MAX_LISTED_CHARACTERS, MarkdownPage
 
-LONG = "word " * (LISTED // 10)
+LONG = "word " * (MAX_LISTED_CHARACTERS // 10)
 
 
 def sections(text):
     """The sections of a note, which have each of its lines once and in order."""
-    found = [record for _, record in Note(text).sections()]
+    found = [record for _, record in MarkdownPage(text).sections()]
     kept = "\n".join(record["text"] for record in found)
     assert list(filter(None, text.split("\n"))) == list(filter(None, kept.split("\n")))
     return found
@@ -68,6 +68,6 @@ def test_chunks_of_other_texts_begin_at_items(items):
     text = "".join(items.replace("{n}", n).replace("{LONG}", LONG) for n in "abcdefghijkl")
     lines = text.splitlines(keepends=True)
     begins = items.partition("{n}")[0].partition("\n")[0], ".PP"
-    chunks = cut(lines, None, LISTED)
+    chunks = cut_lines(lines, None, MAX_LISTED_CHARACTERS)
     assert 6 <= len(chunks)
     assert [] == [lines[first] for first, _ in chunks if not lines[first].startswith(begins)]

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.collecting.chunks import cut
-from structkit.collecting.kinds import OTHERS, kind_of
-from structkit.collecting.units import NAMES, Collector, Units
+from structkit.collecting.chunks import cut_lines
+from structkit.collecting.kinds import EXTENSIONS_WITHOUT_PLUGIN, content_kind
+from structkit.collecting.units import UNIT_NAMES, Collector, Units
 from structkit.collecting.walking import LeftOut, Source
 from structkit.extras import EXTRAS
 from structkit.registry import load, plugins
@@ -24,11 +24,11 @@ CODE = [path for path in FILES if path.parent.name == "src"]
 
 def records(path, **flags):
     text = path.read_text("utf-8")
-    kind = kind_of(path.name, text)
+    kind = content_kind(path.name, text)
     return list(Units(**flags).records(path.name, text, kind))
 
 
-@pytest.mark.parametrize("unit", NAMES)
+@pytest.mark.parametrize("unit", UNIT_NAMES)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_golden(path, unit, golden):
     found = records(path, unit=unit, chunk_chars=150)
@@ -56,7 +56,7 @@ def test_what_is_said_about_a_definition_stays_with_its_first_line(language, tex
     row = text.partition("BODY")[0].count("\n") - 1
     text = text.replace("BODY\n", BODY) + "\n"
     root = load("language", language).outline.parse(text, text.encode()).tree.root_node
-    pieces = cut(text.split("\n"), root, 50)
+    pieces = cut_lines(text.split("\n"), root, 50)
     assert len(pieces) > 1
     [piece] = [piece for piece in pieces if piece[0] <= row < piece[1]]
     assert piece[0] <= row - int(said) + 1
@@ -92,7 +92,7 @@ def test_where_sentences_end(text, expected):
 
 def test_a_function_keeps_its_id_when_others_move():
     text = (FOLDER / "src/shapes.py").read_text()
-    kind = kind_of("shapes.py", "")
+    kind = content_kind("shapes.py", "")
     units = Units(unit="function")
     before = {each["id"]: each["hash"] for each in units.records("a.py", text, kind)}
     moved = text.replace("\n@cache", "\n\ndef other():\n    pass\n\n\n@cache")
@@ -102,11 +102,11 @@ def test_a_function_keeps_its_id_when_others_move():
 
 @pytest.mark.parametrize(("path", "text", "language"), cases("kinds"))
 def test_languages_by_extension_name_and_text(path, text, language):
-    assert language == kind_of(path, text).language
+    assert language == content_kind(path, text).language
 
 
 def test_no_extension_names_two_languages():
-    endings = [ending for names in OTHERS.values() for ending in names.split()]
+    endings = [ending for names in EXTENSIONS_WITHOUT_PLUGIN.values() for ending in names.split()]
     for plugin in plugins():
         if plugin.kind == "language":
             endings += plugin.signs.extensions

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from structkit import parse_trees
 from structkit.errors import UserError
 from structkit.registry import load
-from structkit.structure.trees.brackets import read
+from structkit.structure.trees.brackets import read_tree
 from structkit.structure.trees.parsers import Unparsed, all_trees
 from structkit.structure.trees.words import words_of
 
@@ -23,7 +23,7 @@ def made(record, **options):
 @pytest.mark.parametrize("parser", SIMPLE)
 @given(text=texts, tokenized=st.booleans())
 def test_the_leaves_are_the_words(parser, text, tokenized):
-    tree = read(made({"text": text}, parser=parser, tokenized=tokenized)["tree"])
+    tree = read_tree(made({"text": text}, parser=parser, tokenized=tokenized)["tree"])
     assert list(tree.words) == words_of(text, tokenized=tokenized)
     assert tree.is_binary
     assert len(tree.labels) == 2 * len(tree.words) - 1

@@ -10,7 +10,7 @@ from structkit import plot
 from structkit.commands.plot import places
 from structkit.errors import UserError
 from structkit.scoring.probabilities import fitted_temperature, probabilities
-from structkit.structure.trees.brackets import read
+from structkit.structure.trees.brackets import read_tree
 from tests import jsonl
 from tests.cli.complaints import complaint
 
@@ -145,7 +145,7 @@ def test_a_picture_of_trees_has_all_words_labels_and_fields(write, tmp_path):
 
 
 def test_no_two_nodes_share_a_place_and_parents_are_above():
-    tree = read(TREE)
+    tree = read_tree(TREE)
     x, y = places(tree)
     assert len(x) == len({*zip(x.tolist(), y.tolist(), strict=True)})
     assert all(y[child] < y[node] for node in range(len(x)) for child in tree.children(node))

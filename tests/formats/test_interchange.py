@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from structkit import registry
 from structkit.commands.convert import Settings, convert
-from structkit.structure.trees.brackets import write as brackets
+from structkit.structure.trees.brackets import write_tree as brackets
 from structkit.structure.trees.tree import from_spans
 from tests.jsonl import read, write
 

@@ -4,7 +4,7 @@ import pytest
 
 from structkit import parse_trees, score
 from structkit.errors import UserError
-from structkit.structure.trees.brackets import read
+from structkit.structure.trees.brackets import read_tree
 
 GOLD = {
     "a": "(ROOT (S (NP-SBJ (DT the) (A (JJ old) (NN cat))) (VP (VBZ sleeps) (RB well)) (. .)))",
@@ -73,7 +73,7 @@ def test_a_parser_reads_the_words_of_gold_trees(parser):
     records = [{"id": id_, "tree": tree} for id_, tree in gold.items()]
     parsing = {"parser": parser, "field": ["tree"], "tokenized": True}
     found = {record["id"]: record["tree"] for record in parse_trees(records, **parsing)}
-    assert ("(", "x", "'s.", ")") == read(found["c"]).words
+    assert ("(", "x", "'s.", ")") == read_tree(found["c"]).words
     row, *baselines = scores(found, gold)
     twin = next((line for line in baselines if line["run"] == parser), None)
     assert twin is None or {**twin, "run": "found"} == row

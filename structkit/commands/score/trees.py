@@ -47,8 +47,8 @@ def plain_spans(tree: Tree) -> set[Span]:
 
     The span of the whole sentence is left out: all trees have it.
 
-    >>> from structkit.structure.trees.brackets import read
-    >>> sorted(plain_spans(read("(S (NP the (A old cat)) (VP sleeps well) .)")))
+    >>> from structkit.structure.trees.brackets import read_tree
+    >>> sorted(plain_spans(read_tree("(S (NP the (A old cat)) (VP sleeps well) .)")))
     [(0, 3), (1, 3), (3, 5)]
     """
     places = [0]  # where each word is when punctuation is not counted
@@ -84,9 +84,9 @@ def agreement(
 def f1(counts: Counts) -> Values:
     """Return F1 x 100 of summed counts (…, 3); 100 without spans.
 
-    >>> from structkit.structure.trees.brackets import read
-    >>> gold = read("(S (NP the (A old cat)) (VP sleeps well) .)")
-    >>> found = read("(S (NP the old cat) (X (VP sleeps well) .))")
+    >>> from structkit.structure.trees.brackets import read_tree
+    >>> gold = read_tree("(S (NP the (A old cat)) (VP sleeps well) .)")
+    >>> found = read_tree("(S (NP the old cat) (X (VP sleeps well) .))")
     >>> float(f1(agreement([(found, gold)], plain_spans).sum(0)))  # P 2/2, R 2/3
     80.0
     """
@@ -132,10 +132,10 @@ def trees(settings: Settings) -> Iterator[Record]:
 
 def _trees(path: str) -> dict[str, Tree]:
     """Return the cleaned trees of a file by id."""
-    from structkit.structure.trees.brackets import clean, read
+    from structkit.structure.trees.brackets import clean, read_tree
 
     def tree(record: Record) -> Tree:
-        return clean(read(text_field(record, "tree", f"add it with {program('parse-trees')}")))
+        return clean(read_tree(text_field(record, "tree", f"add it with {program('parse-trees')}")))
 
     if found := dict(parse_each(Records.read([path]), tree)):
         return found

@@ -87,13 +87,13 @@ def elements_of(html: str, *, tagged: bool) -> tuple[list[str], list[Record]]:
 
     `tagged` keeps the tags inside. Errors: a document without text.
     """
-    from structkit.structure.html.markup import XML  # lxml, which other rows do not need
+    from structkit.structure.html.markup import XML_START  # lxml, which other rows do not need
     from structkit.structure.html.page_text import PageText
     from structkit.structure.html.reader import Reader
     from structkit.structure.html.xpaths import walk
 
     texts, places, reader = [], [], Reader()
-    xml = "<?xml ?>" if XML.match(html) else ""  # without it a part of XHTML is read as HTML
+    xml = "<?xml ?>" if XML_START.match(html) else ""  # without it a part of XHTML is read as HTML
     for part in walk(PageText(html)).parts:
         document = reader.read(xml + html[part.start : part.end])
         if document.text:

@@ -21,8 +21,7 @@ from structkit.learning.training.method import GradientSettings
 from structkit.records.fields import remedy_for
 from structkit.records.jsonl import Record, text_field
 from structkit.settings import setting
-from structkit.structure.trees.brackets import before_final_punct, leaves_of
-from structkit.structure.trees.brackets import read as read_tree
+from structkit.structure.trees.brackets import before_final_punct, leaves_of, read_tree
 from structkit.structure.trees.words import check_same, words_of
 
 PAPER = "StrAE, appendix A"

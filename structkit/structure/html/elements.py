@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from structkit.structure.html.markup import SPACES
 from structkit.structure.html.tags import SEPARATORS
 
-BLOCKS = frozenset(f"<{slash}{name}>" for name in SEPARATORS for slash in ("", "/"))
+BLOCK_TAGS = frozenset(f"<{slash}{name}>" for name in SEPARATORS for slash in ("", "/"))
 # places, among the tokens, of the two tags of an element with its own text
 Element = tuple[int, int]
 
@@ -45,7 +45,7 @@ def untag(tagged: str) -> str:
     for token in tokens_of(tagged):
         if token[0] != "<":
             parts.append(token)
-        elif token in BLOCKS:
+        elif token in BLOCK_TAGS:
             parts.append(" ")
     return unescape(" ".join("".join(parts).split()))
 
@@ -57,16 +57,16 @@ def unescape(text: str) -> str:
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
-def count(elements: int, ratio: float) -> int:
+def masked_count(elements: int, ratio: float) -> int:
     """Return the number of elements of a share: rounded, at least one.
 
-    >>> [count(elements, 0.1) for elements in (0, 1, 14, 15, 100)]
+    >>> [masked_count(elements, 0.1) for elements in (0, 1, 14, 15, 100)]
     [0, 1, 1, 2, 10]
     """
     return min(elements, max(1, int(ratio * elements + 0.5)))
 
 
-def mask(
+def mask_elements(
     tokens: Sequence[str],
     elements: Sequence[Element],
     ratio: float,
@@ -78,14 +78,14 @@ def mask(
 
     A block tag leaves a space where words would be glued otherwise. Source: SEAL, section 3.3.
     """
-    drawn = rng.sample(elements, count(len(elements), ratio))
+    drawn = rng.sample(elements, masked_count(len(elements), ratio))
     if content:
         return _without_content(tokens, drawn)
     removed = sorted(index for element in drawn for index in element)
-    return "".join(_without(tokens, removed))
+    return "".join(_without_tags(tokens, removed))
 
 
-def _without(tokens: Sequence[str], removed: Sequence[int]) -> list[str]:
+def _without_tags(tokens: Sequence[str], removed: Sequence[int]) -> list[str]:
     """Return the tokens without some tags."""
     result = list(tokens)
     gone = set(removed)
@@ -95,9 +95,9 @@ def _without(tokens: Sequence[str], removed: Sequence[int]) -> list[str]:
             before = index - 1
         last = index
         result[index] = ""
-        if tokens[index] in BLOCKS and before >= 0 and not _separates(result[before], -1):
+        if tokens[index] in BLOCK_TAGS and before >= 0 and not _separates(result[before], -1):
             after = index + 1
-            while after in gone and tokens[after] not in BLOCKS:
+            while after in gone and tokens[after] not in BLOCK_TAGS:
                 after += 1
             if after < len(tokens) and (after in gone or not _separates(tokens[after], 0)):
                 result[index] = " "
@@ -106,7 +106,7 @@ def _without(tokens: Sequence[str], removed: Sequence[int]) -> list[str]:
 
 def _separates(token: str, side: int) -> bool:
     """Return whether a token needs no space at its first (0) or last (-1) character."""
-    return token in BLOCKS if token[0] == "<" else token[side] in SPACES
+    return token in BLOCK_TAGS if token[0] == "<" else token[side] in SPACES
 
 
 def _without_content(tokens: Sequence[str], drawn: Sequence[Element]) -> str:
@@ -116,7 +116,7 @@ def _without_content(tokens: Sequence[str], drawn: Sequence[Element]) -> str:
         if start < at:
             continue  # inside a removed one
         parts += tokens[at:start]
-        if tokens[start] in BLOCKS:
+        if tokens[start] in BLOCK_TAGS:
             parts.append(" ")
         at = end + 1
     return "".join([*parts, *tokens[at:]]).strip(SPACES)

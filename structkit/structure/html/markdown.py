@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 # at the very top, between two lines: YAML (Jekyll, Pandoc, GitHub …), or TOML (Hugo, Zola)
-YAML = re.compile(r"---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.S | re.M)
-TOML = re.compile(r"\+\+\+[ \t]*\r?\n(.*?)^\+\+\+[ \t]*(?:\r?\n|\Z)", re.S | re.M)
+YAML_FRONT = re.compile(r"---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.S | re.M)
+TOML_FRONT = re.compile(r"\+\+\+[ \t]*\r?\n(.*?)^\+\+\+[ \t]*(?:\r?\n|\Z)", re.S | re.M)
 # how lines that are no YAML, or too many, look like front matter
-KEY = re.compile(r"[\w-]+[ \t]*:")
-TITLE = re.compile(r"^title[ \t]*:[ \t]*[\"']?(.*?)[\"']?[ \t]*\r?$", re.M)
-NULLS = ("~", "null")
+YAML_KEY = re.compile(r"[\w-]+[ \t]*:")
+YAML_TITLE = re.compile(r"^title[ \t]*:[ \t]*[\"']?(.*?)[\"']?[ \t]*\r?$", re.M)
+YAML_NULLS = ("~", "null")
 # at the end of a heading, as Pandoc, Hugo and kramdown have them: `{#id .class key=value}`
 _ATTRIBUTE = r"(?:[#.][\w:.-]+|[\w-]+=[^\s{}]+|-)"
-ATTRIBUTES = re.compile(rf"\{{:?\s*({_ATTRIBUTE}(?:\s+{_ATTRIBUTE})*)\s*\}}\Z")
-LARGE = 20_000  # characters: deeply nested YAML takes quadratic time
+HEADING_ATTRIBUTES = re.compile(rf"\{{:?\s*({_ATTRIBUTE}(?:\s+{_ATTRIBUTE})*)\s*\}}\Z")
+MAX_YAML_CHARACTERS = 20_000  # characters: deeply nested YAML takes quadratic time
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class FrontMatter:
         >>> FrontMatter.of("---\ntitle: 'Tea: hot'  # draft\n---\nText")
         FrontMatter(title='Tea: hot', end=35, lines=3)
         """
-        for fence, read in ((YAML, _yaml_title), (TOML, _toml_title)):
+        for fence, read in ((YAML_FRONT, _yaml_title), (TOML_FRONT, _toml_title)):
             if (match := fence.match(text)) and (title := read(match[1])) is not None:
                 return cls(" ".join(title.split()), match.end(), match[0].count("\n"))
         return None
@@ -59,7 +59,7 @@ def _yaml_title(text: str) -> str | None:
 
     depth, key, title = 0, None, ""
     try:
-        if len(text) > LARGE:
+        if len(text) > MAX_YAML_CHARACTERS:
             raise yaml.YAMLError
         # events, since a tree of them is built by recursion
         for event in yaml.parse(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader)):
@@ -69,14 +69,14 @@ def _yaml_title(text: str) -> str | None:
             if node and depth == 1:
                 scalar = isinstance(event, yaml.ScalarEvent)
                 value = event.value if scalar else ""
-                if key == "title" and scalar and not (event.implicit[0] and value in NULLS):
+                if key == "title" and scalar and not (event.implicit[0] and value in YAML_NULLS):
                     title = value
                 key = value if key is None else None
             depth += isinstance(event, yaml.CollectionStartEvent)
             depth -= isinstance(event, yaml.CollectionEndEvent)
     except yaml.YAMLError:
-        found = TITLE.search(text)
-        return (found[1] if found else "") if KEY.match(text) else None
+        found = YAML_TITLE.search(text)
+        return (found[1] if found else "") if YAML_KEY.match(text) else None
     return title
 
 
@@ -114,7 +114,7 @@ def _take_attributes(state: StateCore) -> None:
     """Take the attributes of headings out of their text; an id becomes theirs."""
     for opening, inline in pairwise(state.tokens):
         last = inline.children[-1] if opening.type == "heading_open" and inline.children else None
-        if last and last.type == "text" and (found := ATTRIBUTES.search(last.content)):
+        if last and last.type == "text" and (found := HEADING_ATTRIBUTES.search(last.content)):
             last.content = last.content[: found.start()].rstrip()
             for each in found[1].split():
                 if each.startswith("#"):
@@ -127,16 +127,16 @@ def from_markdown(text: str) -> str:
     >>> from_markdown("# Tea & *milk* {#tea}")
     '<h1 id="tea">Tea &amp; <em>milk</em></h1>\n'
     """
-    return render(tokens(text))
+    return render_markdown(markdown_tokens(text))
 
 
-def render(tokens: Sequence[Token]) -> str:
+def render_markdown(markdown_tokens: Sequence[Token]) -> str:
     """Return the HTML of blocks of Markdown."""
     parser = _parser()
-    return str(parser.renderer.render(tokens, parser.options, {}))
+    return str(parser.renderer.render(markdown_tokens, parser.options, {}))
 
 
-def tokens(text: str) -> list[Token]:
+def markdown_tokens(text: str) -> list[Token]:
     r"""Return the blocks of a text in Markdown below its front matter, each with its lines.
 
     >>> [(token.type, token.map) for token in tokens("a\n\n# b") if token.map][0]

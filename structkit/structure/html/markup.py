@@ -15,14 +15,16 @@ from typing import NamedTuple
 from structkit.structure import Span
 from structkit.structure.html.tags import HEADINGS, SEPARATORS
 
-SILENT = frozenset(("script", "style", "iframe", "noembed", "noframes", "noscript", "xmp"))
-PLAIN = frozenset(("title", "textarea", "plaintext"))  # their content is text, a `<` in it included
-RAW = SILENT | PLAIN
-FOREIGN = frozenset(("svg", "math"))  # in which CDATA sections are text
+SILENT_RAW = frozenset(("script", "style", "iframe", "noembed", "noframes", "noscript", "xmp"))
+PLAIN_RAW = frozenset(
+    ("title", "textarea", "plaintext")
+)  # their content is text, a `<` in it included
+RAW_ELEMENTS = SILENT_RAW | PLAIN_RAW
+FOREIGN_ELEMENTS = frozenset(("svg", "math"))  # in which CDATA sections are text
 # elements whose start tag opens them in HTML, and which the parser takes as closed after `/>`
-OPENED = RAW | {"audio", "canvas", "datalist", "template", "video"}
+OPENED_BY_START = RAW_ELEMENTS | {"audio", "canvas", "datalist", "template", "video"}
 # tags that change how the rest is read, a comment included
-TURNS = RAW | OPENED | FOREIGN | {"/template", "/svg", "/math", ""}
+MODE_TAGS = RAW_ELEMENTS | OPENED_BY_START | FOREIGN_ELEMENTS | {"/template", "/svg", "/math", ""}
 SPACES = " \t\n\f\r"
 # a tag, up to the `>` that is in no quoted value; a comment, also `<!-->`; a declaration
 MARKUP = re.compile(
@@ -39,21 +41,21 @@ ATTRIBUTE = re.compile(
     r"([^ \t\n\f\r/>][^ \t\n\f\r/>=]*)(?:[ \t\n\f\r]*=[ \t\n\f\r]*"
     r"(?:\"([^\"]*)\"|'([^']*)'|([^ \t\n\f\r>]*)))?"
 )
-XML = re.compile(r"\ufeff?\s*<\?xml\s")  # how XHTML begins
-SHADOW = re.compile(r"\sshadowrootmode\s*=\s*[\"']?(?:open|closed)\b", re.I)
+XML_START = re.compile(r"\ufeff?\s*<\?xml\s")  # how XHTML begins
+SHADOW_ROOT = re.compile(r"\sshadowrootmode\s*=\s*[\"']?(?:open|closed)\b", re.I)
 REFERENCE = re.compile(r"&#?\w+;?", re.ASCII)
-BOM = "\ufeff"
-CDATA = "<![CDATA["
-CUT = "\x02"  # of our comments; to the parser it is a character like any other
+BYTE_ORDER_MARK = "\ufeff"
+CDATA_START = "<![CDATA["
+PLACE_MARK = "\x02"  # of our comments; to the parser it is a character like any other
 JOINT = "\u2028"  # white space where a tag separates words; in a text it is rare
-INERT = ("template", "noscript")  # the parser takes their content for part of the document
+INERT_ELEMENTS = ("template", "noscript")  # the parser takes their content for part of the document
 # tags under another name, which the parser reads as it should
-REPLACED = {"/br": "<br>", "shadow-root": "<shadow-root>", "/shadow-root": "</shadow-root>"}
-ONCE = frozenset(("html", "head", "body"))  # start tags that the parser drops
+REPLACED_TAGS = {"/br": "<br>", "shadow-root": "<shadow-root>", "/shadow-root": "</shadow-root>"}
+ONCE_PER_PAGE = frozenset(("html", "head", "body"))  # start tags that the parser drops
 # an end tag, perhaps of a block, that neither a space nor a block's tag follows
 _GLUED = rf"""</(?:[dfhlmnoptuvx] | a[rsdu] | b[lrou] | c[ae] | col | em | i[fmns] | s[euv])[^>]*+>
-    (?=[^\s<] | <(?!!--{CUT} | /?(?:{"|".join(sorted(SEPARATORS))})[\s/>]))"""
-NAMED = re.compile(r"[^\s/<>]+")
+    (?=[^\s<] | <(?!!--{PLACE_MARK} | /?(?:{"|".join(sorted(SEPARATORS))})[\s/>]))"""
+NAME_IN_TAG = re.compile(r"[^\s/<>]+")
 # markup that libxml2 does not read as the standard says, except end tags that it drops: a heading
 # that another one's end tag ends, `</br>`, templates, scripts' substitutes unless each of their
 # elements is closed, and two things that hide such an end tag, or drop a start tag after text
@@ -65,7 +67,7 @@ _RARE = rf"""<(?:h(?:([1-6])[\s>](?:[^<]++ | <(?!/?h[1-6]))*+</h(?!\1)
       (?!(?:[^<] | <(?:img | link | meta)\b[^>]*> | <(\w+)\b[^>]*>[^<]*</\3>)*+</noscript)
     | xmp\b
     | !\[CDATA
-    | (?:{"|".join(sorted(OPENED))})\b[^>]*/>
+    | (?:{"|".join(sorted(OPENED_BY_START))})\b[^>]*/>
     | body[\s>](?<=[^\s>]<.....))"""
 # for small letters, and for any: the first are faster, and capitals are rare
 GLUED, RARE = ((re.compile(each, re.X), re.compile(each, re.X | re.I)) for each in (_GLUED, _RARE))
@@ -122,10 +124,10 @@ def attributes(tag: str) -> dict[str, str]:
     return found
 
 
-def content(tags: Iterable[Tag], name: str) -> Span | None:
+def element_content(tags: Iterable[Tag], name: str) -> Span | None:
     """Return the span of the content of the first element of that name that is in no drawing.
 
-    >>> content(tags("<p>a <b>c</b></p>"), "b")
+    >>> element_content(tags("<p>a <b>c</b></p>"), "b")
     (8, 9)
     """
     start = None
@@ -150,13 +152,13 @@ def tags(text: str, xml: bool = False) -> Iterator[Tag]:
     >>> [tag.name for tag in tags("1 < 2 <b title='>'>x</b><!-- <i> --><script>'<p>'</script>")]
     ['b', '/b', '', 'script', '', '/script']
     """
-    xml = xml or XML.match(text) is not None
+    xml = xml or XML_START.match(text) is not None
     at = inert = templates = shadows = foreign = 0
     while match := MARKUP.search(text, at):
         (start, at), name = match.span(), (match[1] or "").lower()
-        empty = text[at - 2] == "/" and (xml or foreign or name in FOREIGN)
+        empty = text[at - 2] == "/" and (xml or foreign or name in FOREIGN_ELEMENTS)
         opened = False
-        if name in TURNS:
+        if name in MODE_TAGS:
             if name == "/template" and templates:
                 templates -= 1
                 if not templates and start > inert:
@@ -164,30 +166,30 @@ def tags(text: str, xml: bool = False) -> Iterator[Tag]:
             elif name == "/template" and shadows:
                 shadows -= 1
                 name = "/shadow-root"
-            elif name == "template" and not templates and SHADOW.search(text, start, at):
+            elif name == "template" and not templates and SHADOW_ROOT.search(text, start, at):
                 shadows += 1
                 name = "shadow-root"
-            elif (xml or foreign) and text.startswith(CDATA, start):
+            elif (xml or foreign) and text.startswith(CDATA_START, start):
                 end = text.find("]]>", start)
-                name, at, empty = CDATA, end + 3 if end >= 0 else len(text), False
-            elif name in FOREIGN:
+                name, at, empty = CDATA_START, end + 3 if end >= 0 else len(text), False
+            elif name in FOREIGN_ELEMENTS:
                 foreign += not empty
-            elif name[1:] in FOREIGN:
+            elif name[1:] in FOREIGN_ELEMENTS:
                 foreign -= foreign > 0
-            opened = name in OPENED and not empty and text[at - 2] == "/"
+            opened = name in OPENED_BY_START and not empty and text[at - 2] == "/"
         if not templates:
             yield tuple.__new__(Tag, (name, start, at, opened))  # in half the time of `Tag(…)`
             inert = at
             if empty and name and name[0] != "/":
                 yield Tag(f"/{name}", at, at)
-        if empty or name not in TURNS:
+        if empty or name not in MODE_TAGS:
             continue
         if name == "template":
             templates += 1
-        elif name in RAW:
+        elif name in RAW_ELEMENTS:
             end_tag = re.compile(f"</{name}[ \\t\\n\\f\\r/>]", re.A | re.I).search(text, at)
             end = end_tag.start() if end_tag else len(text)
-            if name in SILENT and end > at and not templates:
+            if name in SILENT_RAW and end > at and not templates:
                 yield Tag("", at, end)
             at = end
     if templates and inert < len(text):
@@ -200,7 +202,7 @@ def repair(html: str) -> str:
     Line ends become one character, null characters go. The tag of a block separates words also
     where libxml2 drops it. CDATA sections of SVG, MathML and XHTML become text.
     """
-    html = html.lstrip(BOM)
+    html = html.lstrip(BYTE_ORDER_MARK)
     if "\0" in html:
         html = html.replace("\0", "")
     if "\r" in html:
@@ -212,7 +214,7 @@ def repair(html: str) -> str:
 
 
 def _joint(tag: re.Match[str]) -> str:
-    name = NAMED.search(tag[0])
+    name = NAME_IN_TAG.search(tag[0])
     return tag[0] + JOINT if name and name[0].lower() in SEPARATORS else tag[0]
 
 
@@ -223,14 +225,14 @@ def _repaired(html: str) -> Iterator[str]:
     for tag in tags(html):
         name = tag.name
         block = name.removeprefix("/") in SEPARATORS
-        if not name and before in INERT:
+        if not name and before in INERT_ELEMENTS:
             yield html[at : tag.start]
             at = tag.end
-        elif name in REPLACED:
-            yield html[at : tag.start] + REPLACED[name]
+        elif name in REPLACED_TAGS:
+            yield html[at : tag.start] + REPLACED_TAGS[name]
             at = tag.end
-        elif name == CDATA:
-            section = html[tag.start + len(CDATA) : tag.end]
+        elif name == CDATA_START:
+            section = html[tag.start + len(CDATA_START) : tag.end]
             yield html[at : tag.start] + escape(section.removesuffix("]]>"))
             at = tag.end
         elif name in HEADINGS:
@@ -238,7 +240,7 @@ def _repaired(html: str) -> Iterator[str]:
         elif heading and name[1:] in HEADINGS:
             yield f"{html[at : tag.start]}</{heading}>{JOINT}"
             heading, at = "", tag.end
-        elif block and (name[0] == "/" or name in ONCE):
+        elif block and (name[0] == "/" or name in ONCE_PER_PAGE):
             yield html[at : tag.end] + JOINT
             at = tag.end
         elif tag.opened:

@@ -11,14 +11,14 @@ from bisect import bisect_left
 from collections import defaultdict
 from itertools import accumulate
 
-from structkit.structure.html.markup import CDATA, RAW, attributes, tags
-from structkit.structure.html.tags import SEPARATORS, SILENT, VOID
+from structkit.structure.html.markup import CDATA_START, RAW_ELEMENTS, attributes, tags
+from structkit.structure.html.tags import SEPARATORS, SILENT_ELEMENTS, VOID_ELEMENTS
 
-SEPARATING = SEPARATORS | {f"/{name}" for name in SEPARATORS}
-HIDING = SILENT - RAW - {"template"}  # whose content is read as markup
-UNSEEN = re.compile(r"<dialog|[\s\"'/]hidden[\s=/>]", re.I)
+SEPARATING_TAGS = SEPARATORS | {f"/{name}" for name in SEPARATORS}
+HIDING_ELEMENTS = SILENT_ELEMENTS - RAW_ELEMENTS - {"template"}  # whose content is read as markup
+UNSEEN_SIGN = re.compile(r"<dialog|[\s\"'/]hidden[\s=/>]", re.I)
 # elements that may end without an end tag, or hold the whole page until a script has run
-UNBOUNDED = frozenset("body dd dt html li optgroup option p td th tr".split())
+UNBOUNDED_ELEMENTS = frozenset("body dd dt html li optgroup option p td th tr".split())
 
 
 class PageText:
@@ -54,7 +54,7 @@ class PageText:
 
     def _read(self) -> None:
         html, opened, counts = self.html, list[str](), defaultdict[str, int](int)
-        some_unseen = UNSEEN.search(html) is not None
+        some_unseen = UNSEEN_SIGN.search(html) is not None
         # how many elements are open, at least, in one that hides its text, or its headings; or 0
         hiding = unseen = at = 0
         before = ""
@@ -62,12 +62,12 @@ class PageText:
             if not hiding:
                 if at < start:
                     self._add(at, entities.unescape(html[at:start]))
-                if name == CDATA:
-                    self._add(start, html[start + len(CDATA) : end].removesuffix("]]>"))
+                if name == CDATA_START:
+                    self._add(start, html[start + len(CDATA_START) : end].removesuffix("]]>"))
                 elif not name and before == "xmp":
                     self._add(start, html[start:end])
             at, before = end, name
-            if name in SEPARATING:
+            if name in SEPARATING_TAGS:
                 self._space = " "
             if name[:1] == "/":
                 name = name[1:]
@@ -77,10 +77,10 @@ class PageText:
                         break
                 hiding = hiding if hiding <= len(opened) else 0
                 unseen = unseen if unseen <= len(opened) else 0
-            elif name and name not in VOID:
+            elif name and name not in VOID_ELEMENTS:
                 opened.append(name)
                 counts[name] += 1
-                if name in HIDING or (name == "title" and counts["svg"]):
+                if name in HIDING_ELEMENTS or (name == "title" and counts["svg"]):
                     hiding = hiding or len(opened)
                 elif some_unseen and not unseen and _is_unseen(name, html[start:end].lower()):
                     unseen = len(opened)
@@ -103,5 +103,5 @@ def _is_unseen(name: str, tag: str) -> bool:
     """Return whether an element is not shown until a script or the user opens it."""
     if name == "dialog":
         return "open" not in attributes(tag)
-    named = "hidden" in tag and name not in UNBOUNDED
+    named = "hidden" in tag and name not in UNBOUNDED_ELEMENTS
     return named and attributes(tag).get("hidden", "until-found") != "until-found"

@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 from lxml import etree
 
 from structkit.structure.html import elements
-from structkit.structure.html.elements import BLOCKS, Element
+from structkit.structure.html.elements import BLOCK_TAGS, Element
 from structkit.structure.html.markup import JOINT, escape, repair
-from structkit.structure.html.tags import ENDS, SEPARATORS, SILENT, STRUCTURE
+from structkit.structure.html.tags import ENDED_BY_START, SEPARATORS, SILENT_ELEMENTS, STRUCTURE
 
-SPECIAL = ("pre", "title")
-ROWS = frozenset(("table", "tbody", "tfoot", "thead", "tr"))  # elements without text
+SPECIAL_ELEMENTS = ("pre", "title")
+TABLE_CONTAINERS = frozenset(("table", "tbody", "tfoot", "thead", "tr"))  # elements without text
 # this prefix keeps the parser from putting a paragraph around text, and from XHTML's rules
-HEAD = b"<html><body>"
+DOCUMENT_PREFIX = b"<html><body>"
 
 
 class Document(NamedTuple):
@@ -40,7 +40,7 @@ class Document(NamedTuple):
 
     def mask(self, ratio: float, rng: random.Random, *, content: bool = False) -> str:
         """Return `tagged` without a share of the elements, or without their tags."""
-        return elements.mask(self.tokens, self.elements, ratio, rng, content=content)
+        return elements.mask_elements(self.tokens, self.elements, ratio, rng, content=content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,19 @@ class TagKind:
 # effect of a tag: start or end a kept element, separate words, break a line, start or end an
 # element that shows nothing, or a drawing; end what the parser leaves open, and start an element or
 # separate words
-OPEN, CLOSE, SEPARATE, BREAK, HIDE, SHOW, DRAW, DRAWN, END_OPEN, END_SEPARATE = range(10)
-NONE = TagKind()
+(
+    START_KEPT,
+    END_KEPT,
+    SEPARATE,
+    BREAK_LINE,
+    START_SILENT,
+    END_SILENT,
+    START_DRAWING,
+    END_DRAWING,
+    END_AND_START,
+    END_AND_SEPARATE,
+) = range(10)
+OTHER_TAG = TagKind()
 # a tag as the builder takes it; a text is a `str`, or several
 Event = tuple[int, TagKind, str]
 
@@ -80,7 +91,7 @@ class Reader:
     def read(self, html: str) -> Document:
         """Read the document in a text, whatever encoding it declares."""
         self._events.clear()
-        parse(html, self._parser)
+        parse_html(html, self._parser)
         builder = Builder()
         builder.build(self._events)
         return Document(builder.tokens, builder.elements, "".join(builder.texts)[1:])
@@ -104,10 +115,10 @@ def _target(
     return SimpleNamespace(start=start, end=end, data=add, close=lambda: None)
 
 
-def parse(html: str, parser: Any) -> Any:
+def parse_html(html: str, parser: Any) -> Any:
     """Return the result of a parser's target for a text, whatever encoding the text declares."""
     # UTF-8 cannot hold half of a surrogate pair
-    return etree.fromstring(HEAD + repair(html).encode("utf-8", "replace"), parser)
+    return etree.fromstring(DOCUMENT_PREFIX + repair(html).encode("utf-8", "replace"), parser)
 
 
 @cache  # of few sets of tags, and a part of the time of a small page
@@ -116,19 +127,19 @@ def events_of(keep: tuple[str, ...]) -> tuple[dict[str, Event], dict[str, Event]
     starts: dict[str, Event] = {}
     ends: dict[str, Event] = {}
     for name in SEPARATORS:
-        starts[name] = ends[name] = SEPARATE, NONE, " "
-    for name in SILENT:
-        starts[name] = HIDE, NONE, " " if name in SEPARATORS else ""
-        ends[name] = SHOW, NONE, ""
+        starts[name] = ends[name] = SEPARATE, OTHER_TAG, " "
+    for name in SILENT_ELEMENTS:
+        starts[name] = START_SILENT, OTHER_TAG, " " if name in SEPARATORS else ""
+        ends[name] = END_SILENT, OTHER_TAG, ""
     for name, left in left_open().items():
-        starts[name] = END_SEPARATE, TagKind(ends=left), " "
-    starts["br"] = BREAK, NONE, " "
-    starts["svg"], ends["svg"] = (DRAW, NONE, " "), (DRAWN, NONE, " ")
+        starts[name] = END_AND_SEPARATE, TagKind(ends=left), " "
+    starts["br"] = BREAK_LINE, OTHER_TAG, " "
+    starts["svg"], ends["svg"] = (START_DRAWING, OTHER_TAG, " "), (END_DRAWING, OTHER_TAG, " ")
     for name, closes in closed_by(keep, keep).items():
         left = left_open().get(name, frozenset())
         kind = TagKind(name, f"</{name}>", name in SEPARATORS, closes | left, left)
-        starts[name] = END_OPEN if left else OPEN, kind, f"<{name}>"
-        ends[name] = CLOSE, kind, kind.end
+        starts[name] = END_AND_START if left else START_KEPT, kind, f"<{name}>"
+        ends[name] = END_KEPT, kind, kind.end
     return starts, ends
 
 
@@ -145,7 +156,7 @@ def closed_by(names: tuple[str, ...], outer: tuple[str, ...]) -> dict[str, froze
     closed: dict[str, set[str]] = {name: set() for name in names}
     text = "".join(f"<{a}><{b}>{a} {b}</{b}></{a}>" for a in outer for b in names)
     parser = etree.HTMLParser(huge_tree=True, encoding="utf-8")
-    for element in parse(text, parser).iter():
+    for element in parse_html(text, parser).iter():
         around, _, inside = (element.text or "").partition(" ")
         known = around in outer and inside in closed
         if known and (around, inside) != (element.getparent().tag, element.tag):
@@ -160,8 +171,10 @@ def left_open() -> dict[str, frozenset[str]]:
     >>> left_open()["section"]
     frozenset({'p'})
     """
-    closed = closed_by(tuple(ENDS), tuple(sorted(frozenset.union(*ENDS.values()))))
-    return {name: left for name, ends in ENDS.items() if (left := ends - closed[name])}
+    closed = closed_by(
+        tuple(ENDED_BY_START), tuple(sorted(frozenset.union(*ENDED_BY_START.values())))
+    )
+    return {name: left for name, ends in ENDED_BY_START.items() if (left := ends - closed[name])}
 
 
 class Builder:
@@ -198,13 +211,13 @@ class Builder:
                     self._text(event)
                 continue
             code, kind, _ = event
-            if code is OPEN:
+            if code is START_KEPT:
                 add(event)
-                if kind.name in SPECIAL:
+                if kind.name in SPECIAL_ELEMENTS:
                     self._special(stream, kind)
-            elif code is CLOSE:
+            elif code is END_KEPT:
                 self._end(kind)
-            elif code is END_OPEN:
+            elif code is END_AND_START:
                 self._end_open(kind)
                 add(event)
             else:
@@ -237,7 +250,11 @@ class Builder:
 
     def _write(self, line: str, words: str, after: str) -> None:
         """Write a text after what is pending; `after` separates the next text from it."""
-        table = self._hold_table() if self.pending and self.pending[-1][1].name in ROWS else []
+        table = (
+            self._hold_table()
+            if self.pending and self.pending[-1][1].name in TABLE_CONTAINERS
+            else []
+        )
         if self.pending:
             self._write_tags()
         elif self.space:
@@ -264,7 +281,7 @@ class Builder:
                 table = self.pending[number:]
                 del self.pending[number:]
                 return table
-            if name not in ROWS:
+            if name not in TABLE_CONTAINERS:
                 break
         return []
 
@@ -327,7 +344,7 @@ class Builder:
             self.pre = sum(each.name == "pre" for each in kinds)
         if closed_block:
             self.space = self.space or " "
-            self.fresh = self.fresh or self.tokens[-1] in BLOCKS
+            self.fresh = self.fresh or self.tokens[-1] in BLOCK_TAGS
         return any(kind.block for _, kind, _ in pending)
 
     def _end(self, kind: TagKind) -> None:
@@ -367,21 +384,21 @@ class Builder:
             self.space = ""
         elif self.drawings:  # the title of a drawing is not shown
             self.pending.pop()
-            _skip(stream, (OPEN, CLOSE), kind)
+            _skip(stream, (START_KEPT, END_KEPT), kind)
 
     def _other(self, stream: Iterator[Any], event: Event) -> None:
         """Take a tag that is not kept."""
         code, kind, separator = event
-        if code is BREAK and self.pre:
+        if code is BREAK_LINE and self.pre:
             self.space += "\n"
             return
-        if code is HIDE:
-            _skip(stream, (HIDE, SHOW))
-        elif code is DRAW:
+        if code is START_SILENT:
+            _skip(stream, (START_SILENT, END_SILENT))
+        elif code is START_DRAWING:
             self.drawings += 1
-        elif code is DRAWN:
+        elif code is END_DRAWING:
             self.drawings -= 1
-        elif code is END_SEPARATE:
+        elif code is END_AND_SEPARATE:
             self._end_open(kind)
         if not self.space:
             self.space = separator

@@ -11,16 +11,17 @@ from itertools import chain, takewhile
 from structkit.structure import Span
 from structkit.structure.html.markup import Tag, attributes
 
-CELLS = ("td", "th")
-PARTS = frozenset(
+CELL_TAGS = ("td", "th")
+TABLE_PARTS = frozenset(
     "td th tr /tr caption /caption thead tbody tfoot /thead /tbody /tfoot colgroup /table".split()
 )
-SPAN, SPANS = re.compile(r"\s*(\d{1,5})"), re.compile("(?:col|row)span", re.I)
+SPAN_ATTRIBUTE = re.compile("(?:col|row)span", re.I)
+SPAN_NUMBER = re.compile(r"\s*(\d{1,5})")
 # A cell of many rows, or the label of a column, is repeated in each of their texts: these bounds,
 # far above those of readable tables; keeps a large one from being repeated without end.
-COLUMNS = 100  # that have labels
-HANGING = 10  # cells of rows above
-REPEATED = 100  # characters of a label, or of such a cell
+MAX_LABELED_COLUMNS = 100  # that have labels
+MAX_HANGING_CELLS = 10  # cells of rows above
+MAX_REPEATED_CHARACTERS = 100  # characters of a label, or of such a cell
 
 
 @dataclass
@@ -35,7 +36,7 @@ class TableCell:
 
 
 @dataclass
-class Row:
+class TableRow:
     """A row: where it is, its cells, whether it is in the head of its table, its group of rows."""
 
     xpath: str
@@ -51,7 +52,7 @@ class HtmlTable:
     """A table: its caption, its rows."""
 
     caption: TableCell
-    rows: list[Row]
+    rows: list[TableRow]
 
     @property
     def cells(self) -> Iterator[TableCell]:
@@ -66,44 +67,49 @@ class HtmlTable:
 
         >>> year = TableCell("Year", header=True), TableCell("Winner", header=True)
         >>> rows = year, (TableCell("1999", rows=2), TableCell("Ann")), (TableCell("Bo"),)
-        >>> list(HtmlTable(TableCell(), [Row("", 0, 0, list(cells)) for cells in rows]).texts())
+        >>> table = HtmlTable(TableCell(), [TableRow("", 0, 0, list(cells)) for cells in rows])
+        >>> list(table.texts())
         [(2, 'Year: 1999; Winner: Ann'), (3, 'Year: 1999; Winner: Bo')]
         """
-        heads = sum(1 for _ in takewhile(_labels, self.rows))
+        heads = sum(1 for _ in takewhile(_has_headers_alone, self.rows))
         heads %= len(self.rows) or 1  # headers alone are data
         labels: dict[int, str] = {}
-        for number, cells in enumerate(_grid(self.rows), 1):
+        for number, cells in enumerate(_placed_rows(self.rows), 1):
             if number > heads:
                 named = ((labels.get(column), cell.text) for column, cell in cells)
                 parts = (f"{label}: {of}" if label and of else of for label, of in named)
                 if text := "; ".join(filter(None, parts)):
                     yield number, text
             elif len(cells) > 1:
-                _label(labels, cells)
+                _add_labels(labels, cells)
 
     @property
     def heading(self) -> str:
         """The caption, and the headers over the whole table."""
-        alone = [row.cells[0].text for row in takewhile(_labels, self.rows) if len(row.cells) == 1]
+        alone = [
+            row.cells[0].text
+            for row in takewhile(_has_headers_alone, self.rows)
+            if len(row.cells) == 1
+        ]
         over = alone if len(alone) < len(self.rows) else []
         return " ".join(filter(None, [self.caption.text, *over]))
 
 
-def _labels(row: Row) -> bool:
+def _has_headers_alone(row: TableRow) -> bool:
     """Return whether a row has headers alone."""
     return row.head or (bool(row.cells) and all(cell.header for cell in row.cells))
 
 
-def _label(labels: dict[int, str], cells: list[tuple[int, TableCell]]) -> None:
+def _add_labels(labels: dict[int, str], cells: list[tuple[int, TableCell]]) -> None:
     """Add a row of headers to the labels of their columns."""
     for column, cell in cells:
-        for each in range(column, min(column + cell.columns, COLUMNS)):
+        for each in range(column, min(column + cell.columns, MAX_LABELED_COLUMNS)):
             above = labels.get(each, "")
             if cell.text != above:  # a header of several rows
                 labels[each] = _brief(f"{above} {cell.text}".strip())
 
 
-def _grid(rows: Sequence[Row]) -> Iterator[list[tuple[int, TableCell]]]:
+def _placed_rows(rows: Sequence[TableRow]) -> Iterator[list[tuple[int, TableCell]]]:
     """Yield the cells of each row, with the columns that they begin in, also from rows above.
 
     No cell reaches below its group of rows (HTML standard, section 4.9.12.1).
@@ -126,13 +132,17 @@ def _grid(rows: Sequence[Row]) -> Iterator[list[tuple[int, TableCell]]]:
         below = sorted((column, cell) for column, cell in placed.items() if cell.rows > 1)
         hanging = {
             column: replace(cell, text=_brief(cell.text), rows=cell.rows - 1)
-            for column, cell in below[:HANGING]
+            for column, cell in below[:MAX_HANGING_CELLS]
         }
 
 
 def _brief(text: str) -> str:
     """Return the words of a text that fit the bound."""
-    return text if len(text) <= REPEATED else text[:REPEATED].rpartition(" ")[0] or text[:REPEATED]
+    return (
+        text
+        if len(text) <= MAX_REPEATED_CHARACTERS
+        else text[:MAX_REPEATED_CHARACTERS].rpartition(" ")[0] or text[:MAX_REPEATED_CHARACTERS]
+    )
 
 
 def tables(html: str, tags: Sequence[Tag]) -> list[HtmlTable]:
@@ -155,7 +165,7 @@ def tables(html: str, tags: Sequence[Tag]) -> list[HtmlTable]:
                 around[-1].pause(tag.start)
             around.append(_OpenTable())
             found.append(around[-1].table)
-        elif around and name in PARTS:
+        elif around and name in TABLE_PARTS:
             around[-1].see(html, tag)
             if name == "/table":
                 around.pop()
@@ -171,7 +181,7 @@ class _OpenTable:
 
     def __init__(self) -> None:
         self.table = HtmlTable(TableCell(), [])
-        self.row: Row | None = None
+        self.row: TableRow | None = None
         self.cell: TableCell | None = None
         self.head = False
         self.group = 0
@@ -180,14 +190,14 @@ class _OpenTable:
     def see(self, html: str, tag: Tag) -> None:
         """Take a tag of the table."""
         name = tag.name
-        if name in CELLS and self.row:
+        if name in CELL_TAGS and self.row:
             self.pause(tag.start)
             self.cell, self.at = TableCell("", name == "th", *_spans(html, tag)), tag.start
             self.row.cells.append(self.cell)
-        elif name not in CELLS:
+        elif name not in CELL_TAGS:
             self.end_row(tag.end if name == "/tr" else tag.start)
         if name == "tr":
-            self.row = Row("", tag.start, tag.end, [], self.head, self.group)
+            self.row = TableRow("", tag.start, tag.end, [], self.head, self.group)
             self.table.rows.append(self.row)
         elif name == "caption":
             self.cell, self.at = self.table.caption, tag.start
@@ -210,9 +220,9 @@ class _OpenTable:
 
 def _spans(html: str, tag: Tag) -> tuple[int, int]:
     """Return a cell's columns and rows; 0 rows are all rows of the group."""
-    if not SPANS.search(html, tag.start, tag.end):
+    if not SPAN_ATTRIBUTE.search(html, tag.start, tag.end):
         return 1, 1
     found = attributes(html[tag.start : tag.end])
-    columns, rows = (SPAN.match(found.get(name, "")) for name in ("colspan", "rowspan"))
-    across = min(max(int(columns[1]), 1), COLUMNS) if columns else 1
+    columns, rows = (SPAN_NUMBER.match(found.get(name, "")) for name in ("colspan", "rowspan"))
+    across = min(max(int(columns[1]), 1), MAX_LABELED_COLUMNS) if columns else 1
     return across, (int(rows[1]) or sys.maxsize) if rows else 1

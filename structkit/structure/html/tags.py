@@ -21,14 +21,14 @@ SEPARATORS = frozenset(
 )
 
 # elements that no browser with scripts shows as text
-SILENT = frozenset(
+SILENT_ELEMENTS = frozenset(
     (
         "annotation annotation-xml audio canvas datalist defs desc iframe metadata noembed "
         "noframes noscript script style symbol template video"
     ).split()
 )
 
-VOID = frozenset(
+VOID_ELEMENTS = frozenset(
     (
         "area base basefont bgsound br col embed frame hr img input isindex keygen link meta param "
         "source track wbr"
@@ -37,38 +37,46 @@ VOID = frozenset(
 
 # elements that a start tag ends, if it is the innermost open one (HTML standard, section
 # 13.2.6.4.7): libxml2 knows a part of it
-_PARTS = (
+_PARAGRAPH_ENDS = (
     "address article aside blockquote center details dialog dir div dl fieldset figcaption figure "
     "footer header hgroup main menu nav ol p search section summary ul"
 )
 HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
-ENDS = {
-    **dict.fromkeys(_PARTS.split(), frozenset(("p",))),
+ENDED_BY_START = {
+    **dict.fromkeys(_PARAGRAPH_ENDS.split(), frozenset(("p",))),
     **dict.fromkeys(HEADINGS, HEADINGS | {"p"}),
     **{name: frozenset((name,)) for name in ("button", "dd", "dt")},
 }
 
 # their content is no markup, or every document has them anyway
-NEVER = SILENT | VOID | frozenset("body frameset head html plaintext svg xmp".split())
+NEVER_KEPT = (
+    SILENT_ELEMENTS | VOID_ELEMENTS | frozenset("body frameset head html plaintext svg xmp".split())
+)
 
-TABLES = "caption table tbody td tfoot th thead tr"
-LISTS = "dd dl dt li ol ul"
-SECTIONS = "article aside footer header hgroup main nav section"
-GROUPS = "address blockquote details div figcaption figure p pre summary title"
-STRUCTURE = tuple(sorted([*HEADINGS, *f"{TABLES} {LISTS} {SECTIONS} {GROUPS}".split()]))
+TABLE_TAGS = "caption table tbody td tfoot th thead tr"
+LIST_TAGS = "dd dl dt li ol ul"
+SECTION_TAGS = "article aside footer header hgroup main nav section"
+GROUP_TAGS = "address blockquote details div figcaption figure p pre summary title"
+STRUCTURE = tuple(
+    sorted([*HEADINGS, *f"{TABLE_TAGS} {LIST_TAGS} {SECTION_TAGS} {GROUP_TAGS}".split()])
+)
 # tags that a tokenizer may keep whole
 TAG_TOKENS = tuple(tag for name in STRUCTURE for tag in (f"<{name}>", f"</{name}>"))
 
-PHRASES = (
+PHRASE_TAGS = (
     "a abbr b big cite code data del dfn em font i ins kbd mark q s samp small span strike strong "
     "sub sup time tt u var"
 )
-FORMS = "button fieldset form label legend meter optgroup option output progress select textarea"
-OTHERS = "bdi bdo center dialog dir map math menu object rb rp rt rtc ruby search"
-SETS = {
+FORM_TAGS = (
+    "button fieldset form label legend meter optgroup option output progress select textarea"
+)
+OTHER_TAGS = "bdi bdo center dialog dir map math menu object rb rp rt rtc ruby search"
+TAG_SETS = {
     "structure": STRUCTURE,
-    "phrases": tuple(PHRASES.split()),
-    "all": tuple(sorted({*STRUCTURE, *PHRASES.split(), *FORMS.split(), *OTHERS.split()})),
+    "phrases": tuple(PHRASE_TAGS.split()),
+    "all": tuple(
+        sorted({*STRUCTURE, *PHRASE_TAGS.split(), *FORM_TAGS.split(), *OTHER_TAGS.split()})
+    ),
 }
 
 
@@ -82,14 +90,16 @@ def tag_names(names: str) -> tuple[str, ...]:
     """
     tags: set[str] = set()
     for name in names.lower().replace(",", " ").split():
-        tags.update(SETS.get(name, (name,)))
+        tags.update(TAG_SETS.get(name, (name,)))
     for name in sorted(tags):
-        if name in NEVER or not name[0].isalpha() or not name.replace("-", "").isalnum():
+        if name in NEVER_KEPT or not name[0].isalpha() or not name.replace("-", "").isalnum():
             raise UserError(
                 f"{flag('tags')}: {name!r} is not a tag that can be kept",
-                f"name a tag that encloses text, or a set: {', '.join(SETS)}",
+                f"name a tag that encloses text, or a set: {', '.join(TAG_SETS)}",
                 status=2,
             )
     if not tags:
-        raise UserError(f"{flag('tags')} names no tag", f"for example {', '.join(SETS)}", status=2)
+        raise UserError(
+            f"{flag('tags')} names no tag", f"for example {', '.join(TAG_SETS)}", status=2
+        )
     return tuple(sorted(tags))

@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 
 from lxml import etree
 
-from structkit.structure.html.markup import CUT, INERT, RAW, Tag
+from structkit.structure.html.markup import INERT_ELEMENTS, PLACE_MARK, RAW_ELEMENTS, Tag
 from structkit.structure.html.page_text import PageText
 from structkit.structure.html.tags import STRUCTURE
 
-BLOCKS = frozenset(STRUCTURE) | frozenset(
+BLOCK_ELEMENTS = frozenset(STRUCTURE) | frozenset(
     "body center dialog dir fieldset form head html menu search".split()
 )
-ITEMS = frozenset(("dd", "figure", "li", "tr"))  # one part with all that is in them …
-LARGE = 1000  # … unless this is longer: characters of text
-NAME = re.compile(r"[a-z][a-z0-9_-]*", re.ASCII)
+ITEM_ELEMENTS = frozenset(("dd", "figure", "li", "tr"))  # one part with all that is in them …
+MAX_ITEM_CHARACTERS = 1000  # … unless this is longer: characters of text
+XPATH_NAME = re.compile(r"[a-z][a-z0-9_-]*", re.ASCII)
 
 
 class Excerpt(NamedTuple):
@@ -37,16 +37,16 @@ def walk(text: PageText) -> ParserTarget:
     html, in_order = text.html.replace("\0", " "), [*text.tags]  # it would end the text
     pieces, at = [], 0
     for number, tag in enumerate(in_order):
-        if not tag.name and number and in_order[number - 1].name in INERT:
+        if not tag.name and number and in_order[number - 1].name in INERT_ELEMENTS:
             pieces.append(html[at : in_order[number - 1].start])
             at = tag.end  # the parser would take it for a part of the document
-        elif tag.name and tag.name[1:] not in RAW:
-            pieces += [html[at : tag.start], f"<!--{CUT}{number}-->"]
+        elif tag.name and tag.name[1:] not in RAW_ELEMENTS:
+            pieces += [html[at : tag.start], f"<!--{PLACE_MARK}{number}-->"]
             at = tag.start
         if tag.opened:
             pieces.append(html[at : tag.end - 2])
             at = tag.end - 1
-    pieces += [html[at:], f"<!--{CUT}{len(in_order)}-->"]
+    pieces += [html[at:], f"<!--{PLACE_MARK}{len(in_order)}-->"]
     in_order.append(Tag("", len(html), len(html)))
     target = ParserTarget(text, in_order)
     parser = etree.HTMLParser(target=target, huge_tree=True, encoding="utf-8")
@@ -95,7 +95,7 @@ class ParserTarget:
         self.outer = [0]  # blocks
 
     def comment(self, text: str) -> None:
-        if text.startswith(CUT) and text[1:].isdecimal():
+        if text.startswith(PLACE_MARK) and text[1:].isdecimal():
             self._see(int(text[1:]))
 
     def _see(self, number: int) -> None:
@@ -125,7 +125,7 @@ class ParserTarget:
         at = self._move(own=False)
         if self.tag.name == name:
             self.fresh = False
-        if name in BLOCKS:
+        if name in BLOCK_ELEMENTS:
             self.blocks[self.outer[-1]].cut(self.text, at)
             self.outer.append(len(self.blocks))
             run = at if self.fresh else max(at, self.tag.end)
@@ -133,14 +133,14 @@ class ParserTarget:
 
     def end(self, name: str) -> None:
         self.open.pop()
-        if name in RAW and self.tag.name == name:
+        if name in RAW_ELEMENTS and self.tag.name == name:
             # after its content, which is a tag without a name, comes its end tag, or nothing
             self._see(self.number + 1 + (not self.tags[self.number + 1].name))
         own = self.tag.name == f"/{name}"
         at = self._move(own)
         if own:
             self.fresh = False
-        if name in BLOCKS:
+        if name in BLOCK_ELEMENTS:
             number = self.outer.pop()
             block = self.blocks[number]
             block.cut(self.text, max(block.run, self.tag.start) if own else at)
@@ -178,8 +178,8 @@ class ParserTarget:
                 found.append(Excerpt(self.xpath(self.blocks[owner].element), *part))
                 continue
             block = self.blocks[part]
-            small = self.text.size(block.start, block.end) <= LARGE
-            item = part > 0 and small and self.elements[block.element].name in ITEMS
+            small = self.text.size(block.start, block.end) <= MAX_ITEM_CHARACTERS
+            item = part > 0 and small and self.elements[block.element].name in ITEM_ELEMENTS
             if not item and any(isinstance(each, int) for each in block.parts):
                 waiting.extend((part, each) for each in reversed(block.parts))
             elif block.parts:
@@ -196,7 +196,7 @@ class ParserTarget:
         steps = []
         while element:
             name, parent, place, among, _ = self.elements[element]
-            if not NAME.fullmatch(name):  # such as <o:p>
+            if not XPATH_NAME.fullmatch(name):  # such as <o:p>
                 steps.append(f"/*[{among}]")
             else:
                 several = self.elements[parent].children[name] > 1

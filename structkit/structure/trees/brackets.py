@@ -12,26 +12,26 @@ from dataclasses import replace
 from io import StringIO
 
 from structkit.errors import RECORD_REMEDY, UserError
-from structkit.structure.trees.tree import MIDDLES, Tree, from_preorder, from_spans, grow
+from structkit.structure.trees.tree import SPLIT_PLACES, Tree, from_preorder, from_spans, grow
 
-TOPS = frozenset(("", "ROOT", "TOP", "S1"))
-TRACE = "-NONE-"
+TOP_LABELS = frozenset(("", "ROOT", "TOP", "S1"))
+TRACE_LABEL = "-NONE-"
 UNLABELED = "X"
-TOKEN = re.compile(r"[()]|[^ \t\n\r\f\v()]+")
+BRACKET_TOKEN = re.compile(r"[()]|[^ \t\n\r\f\v()]+")
 ESCAPES = {"(": "-LRB-", ")": "-RRB-", "[": "-LSB-", "]": "-RSB-", "{": "-LCB-", "}": "-RCB-"}
-ESCAPED = re.compile("|".join(ESCAPES.values()))
-PLAIN = {escape: sign for sign, escape in ESCAPES.items()}
-SIGNS = str.maketrans(ESCAPES)
+ESCAPE = re.compile("|".join(ESCAPES.values()))
+SIGN_OF_ESCAPE = {escape: sign for sign, escape in ESCAPES.items()}
+ESCAPE_TABLE = str.maketrans(ESCAPES)
 
 
-def read(text: str) -> Tree:
+def read_tree(text: str) -> Tree:
     """Return the one tree in a text.
 
-    >>> tree = read("(S (NP (DT The) (NN cat)) (VP (VBZ sleeps)))")
+    >>> tree = read_tree("(S (NP (DT The) (NN cat)) (VP (VBZ sleeps)))")
     >>> tree.words, tree.labels, tree.spans().tolist()[:2]
     (('The', 'cat', 'sleeps'), ('S', 'NP', 'VP', 'DT', 'NN', 'VBZ'), [[0, 3], [0, 2]])
     """
-    trees = read_all(text)
+    trees = read_trees(text)
     tree = next(trees, None)
     if tree is None:
         raise UserError("the text holds no tree", "write it in brackets: (S (NP …) (VP …))")
@@ -40,7 +40,7 @@ def read(text: str) -> Tree:
     return tree
 
 
-def read_all(text: str) -> Iterator[Tree]:
+def read_trees(text: str) -> Iterator[Tree]:
     """Yield all trees of a text in sequence, each over any number of lines.
 
     Errors: `UserError` for brackets that do not match, words outside, and nodes without words.
@@ -51,7 +51,7 @@ def read_all(text: str) -> Iterator[Tree]:
     open_nodes: list[int] = []
     last_word = -1  # the node of the last word
     labeled = True  # a word right after an opening bracket is its node's label
-    for match in TOKEN.finditer(text):
+    for match in BRACKET_TOKEN.finditer(text):
         token = match[0]
         if token == "(":
             depths.append(len(open_nodes))
@@ -97,7 +97,7 @@ def unescaped(word: str) -> str:
     if "-" not in word:
         return word
     # characters around a bracket may look like an escape: this makes one reading hold everywhere
-    return ESCAPED.sub(lambda match: PLAIN[match[0]], word.translate(SIGNS))
+    return ESCAPE.sub(lambda match: SIGN_OF_ESCAPE[match[0]], word.translate(ESCAPE_TABLE))
 
 
 def escaped(text: str) -> str:
@@ -106,8 +106,8 @@ def escaped(text: str) -> str:
     >>> escaped("f(x)")
     'f-LRB-x-RRB-'
     """
-    plain = text.translate(SIGNS)
-    if not TOKEN.fullmatch(plain):
+    plain = text.translate(ESCAPE_TABLE)
+    if not BRACKET_TOKEN.fullmatch(plain):
         raise UserError(
             f"the word {text!r} is empty or holds a space, which brackets cannot",
             "split it into words",
@@ -115,10 +115,10 @@ def escaped(text: str) -> str:
     return plain
 
 
-def write(tree: Tree) -> str:
+def write_tree(tree: Tree) -> str:
     """Return a tree in brackets on one line; a missing label is X, spaces in labels are `_`.
 
-    >>> write(from_spans(["f(x)", "is", "one"], [(1, 3)]))
+    >>> write_tree(from_spans(["f(x)", "is", "one"], [(1, 3)]))
     '(X (X f-LRB-x-RRB-) (X (X is) (X one)))'
     """
     first, count, word = tree.first.data, tree.count.data, tree.word.data
@@ -144,18 +144,21 @@ def clean(tree: Tree) -> Tree:
 
     Errors: `UserError` if nothing is left.
 
-    >>> write(clean(read("(ROOT (S (NP-SBJ-1 (PRP I)) (VP (VBP go) (NP (-NONE- *))) (. .)))")))
+    >>> tree = read_tree("(ROOT (S (NP-SBJ-1 (PRP I)) (VP (VBP go) (NP (-NONE- *))) (. .)))")
+    >>> write_tree(clean(tree))
     '(S (NP (PRP I)) (VP (VBP go)) (. .))'
     """
     count, labels = tree.count.tolist(), tree.labels
     kept = [True] * len(count)
     for node in range(len(count) - 1, -1, -1):
         children = tree.children(node)
-        kept[node] = any(kept[child] for child in children) if children else labels[node] != TRACE
+        kept[node] = (
+            any(kept[child] for child in children) if children else labels[node] != TRACE_LABEL
+        )
     if not kept[0]:
         raise UserError("the tree holds traces only, no word", RECORD_REMEDY)
     root = 0
-    while labels[root] in TOPS and count[root]:
+    while labels[root] in TOP_LABELS and count[root]:
         below = [child for child in tree.children(root) if kept[child]]
         if len(below) > 1:
             break
@@ -179,13 +182,13 @@ def binarize(tree: Tree, factor: str = "right") -> Tree:
     into a new node, `left` the last one, `balanced` cuts in the middle. Labels and shape are as in
     NLTK's collapse_unary (tags and root included) and chomsky_normal_form with horzMarkov 0.
 
-    >>> write(binarize(read("(S (A a) (B b) (C (D c)))")))
+    >>> write_tree(binarize(read_tree("(S (A a) (B b) (C (D c)))")))
     '(S (A a) (S|<> (B b) (C+D c)))'
     """
     if tree.is_binary:
         return tree
     first, count, labels = tree.first.data, tree.count.data, tree.labels
-    middle = MIDDLES[factor]
+    middle = SPLIT_PLACES[factor]
 
     def cut(label: str, low: int, high: int) -> list[tuple[str, int, int]]:
         if high - low == 1:
@@ -229,7 +232,7 @@ def lift_final(tree: Tree) -> Tree:
     Binarizing to the right would put a final period into the verb phrase. Nodes that become empty
     are dropped with their labels.
 
-    >>> write(binarize(lift_final(read("(S (NP I) (VP go) (. .))"))))
+    >>> write_tree(binarize(lift_final(read_tree("(S (NP I) (VP go) (. .))"))))
     '(S (S|<> (NP I) (VP go)) (. .))'
     """
     count, labels, words = tree.count.tolist(), tree.labels, tree.words
@@ -239,16 +242,17 @@ def lift_final(tree: Tree) -> Tree:
     starts = tree.spans()[:, 0].tolist()
     leaves = {word: node for node, word in enumerate(tree.word.tolist()) if word >= 0}
     top = labels[0]
+    rest = f"{top}|<>" if top else ""
 
     # an item is a node, or (node 0) the text up to the word `end`
     def expand(item: tuple[int, int]) -> tuple[str, str | None, list[tuple[int, int]]]:
         node, end = item
         if node == 0 and end > last:
-            label = top if end == len(words) else f"{top}|<>" * bool(top)
+            label = top if end == len(words) else rest
             return label, None, [(0, end - 1), (leaves[end - 1], 0)]
         if not count[node]:
             return labels[node], words[tree.word[node]], []
-        label = f"{top}|<>" * bool(top) if node == 0 else labels[node]
+        label = labels[node] if node else rest
         return label, None, [(child, 0) for child in tree.children(node) if starts[child] < last]
 
     return grow((0, len(words)), expand)
@@ -266,7 +270,7 @@ def leaves_of(text: str) -> tuple[str, ...] | None:
     if not text.startswith(f"({UNLABELED} ") or not text.rstrip().endswith(")"):
         return None
     try:
-        tree = read(text)
+        tree = read_tree(text)
     except UserError:
         return None
     return tree.words if set(tree.labels) == {UNLABELED} else None
@@ -278,7 +282,7 @@ def unlabeled(text: str) -> str:
     >>> unlabeled("(S the cat)")
     '(X (X the) (X cat))'
     """
-    tree = read(text)
+    tree = read_tree(text)
     if len(tree.words) == 1:
         tree = from_spans(tree.words, [])
-    return write(replace(tree, labels=(UNLABELED,) * len(tree.labels)))
+    return write_tree(replace(tree, labels=(UNLABELED,) * len(tree.labels)))

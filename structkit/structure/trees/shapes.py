@@ -12,7 +12,7 @@ from random import Random
 from typing import ClassVar
 
 from structkit.structure.trees.parsers import Parser, Unparsed
-from structkit.structure.trees.tree import MIDDLES, Tree, grow, no_words
+from structkit.structure.trees.tree import SPLIT_PLACES, Tree, grow, no_words
 from structkit.structure.trees.words import words_of
 
 
@@ -61,10 +61,10 @@ def random(words: Sequence[str], rng: Random) -> Tree:
     """
     if not words:
         raise no_words()
-    return _split(words, lambda start, end: start + 1 + int(rng.random() * (end - start - 1)))
+    return _grow_split(words, lambda start, end: start + 1 + int(rng.random() * (end - start - 1)))
 
 
-def _split(words: Sequence[str], cut: Callable[[int, int], int]) -> Tree:
+def _grow_split(words: Sequence[str], cut: Callable[[int, int], int]) -> Tree:
     """Return the tree over words whose nodes are split where `cut` says."""
 
     def expand(span: tuple[int, int]) -> tuple[str, str | None, Sequence[tuple[int, int]]]:
@@ -80,7 +80,7 @@ def _split(words: Sequence[str], cut: Callable[[int, int], int]) -> Tree:
 @lru_cache(512)
 def _shape(count: int, factor: str) -> Tree:
     """Return the tree over any `count` words."""
-    tree = _split([""] * count, MIDDLES[factor])
+    tree = _grow_split([""] * count, SPLIT_PLACES[factor])
     for array in (tree.first, tree.count, tree.word):
         array.flags.writeable = False  # many trees share them
     return tree

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from structkit.errors import RECORD_REMEDY, UserError
 
 Ints = NDArray[np.int32]
-Item = TypeVar("Item")
+GrownItem = TypeVar("GrownItem")
 # where a node, from `start` to `end`, splits into two
-MIDDLES: dict[str, Callable[[int, int], int]] = {
+SPLIT_PLACES: dict[str, Callable[[int, int], int]] = {
     "right": lambda start, end: start + 1,
     "left": lambda start, end: end - 1,
     "balanced": lambda start, end: (start + end) // 2,
@@ -71,7 +71,9 @@ def no_words() -> UserError:
     return UserError("there are no words to make a tree of", "leave the record out")
 
 
-def grow(root: Item, expand: Callable[[Item], tuple[str, str | None, Sequence[Item]]]) -> Tree:
+def grow(
+    root: GrownItem, expand: Callable[[GrownItem], tuple[str, str | None, Sequence[GrownItem]]]
+) -> Tree:
     """Grow a tree from a root: `expand` returns label, word (at a leaf) and children."""
     items, open_depths = [root], [0]
     labels: list[str] = []
@@ -137,10 +139,10 @@ def from_spans(
     starts, ends = starts[order], ends[order]
     last = np.append((starts[1:] != starts[:-1]) | (ends[1:] != ends[:-1]), True)
     names = ["" if labels is None or at < 0 else labels[at] for at in order[last] - len(cuts)]
-    return from_preorder(words, names, _depths(starts[last], ends[last]))
+    return from_preorder(words, names, _span_depths(starts[last], ends[last]))
 
 
-def _depths(starts: Ints, ends: Ints) -> array[int]:
+def _span_depths(starts: Ints, ends: Ints) -> array[int]:
     """Return how deeply each span is nested in others, in preorder."""
     depths = array("i")
     stack: list[tuple[int, int]] = []

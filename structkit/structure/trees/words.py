@@ -18,7 +18,7 @@ from structkit.structure.sentences import sentences
 from structkit.structure.trees.brackets import unescaped
 
 # a double quote is two single ones: in a row of three, it is unclear which belong together
-QUOTES = str.maketrans({'"': "''", "“": "''", "”": "''", "’": "'", "‘": "'", "`": "'"})
+PLAIN_QUOTES = str.maketrans({'"': "''", "“": "''", "”": "''", "’": "'", "‘": "'", "`": "'"})
 _STARTING_QUOTES = (
     (r"([«“‘„]|[`]+)", r" \1 "),
     (r"^\"", r"``"),
@@ -112,4 +112,4 @@ def check_same(words: Sequence[str], text: str) -> None:
 
 def _letters(text: str) -> str:
     text = unescaped("".join(text.split())).replace("\\/", "/").replace("\\*", "*")
-    return text.translate(QUOTES)
+    return text.translate(PLAIN_QUOTES)

@@ -5,7 +5,7 @@ from pathlib import Path
 import orjson
 import pytest
 from imported import imported
-from structkit_plugins.parsers.builtin import SHIPPED
+from structkit_plugins.parsers.builtin import BUNDLED_FOLDER
 
 from experiments.span_parser import Method
 from structkit import parse_trees
@@ -90,13 +90,16 @@ def test_the_weights_are_small_and_say_what_they_are_made_of():
     assert sum(path.stat().st_size for path in WEIGHTS.iterdir()) <= 4_000_000
     licence = (WEIGHTS / "LICENSE.txt").read_text("utf-8")
     assert "CC BY-SA" in licence and "GUM" in licence
-    assert {path.name for path in SHIPPED.iterdir()} >= {"model.safetensors", "vocabulary.json"}
+    assert {path.name for path in BUNDLED_FOLDER.iterdir()} >= {
+        "model.safetensors",
+        "vocabulary.json",
+    }
 
 
 def gold_trees(path):
     if path.suffix == ".mrg":
-        return [trees.clean(tree) for tree in trees.read_all(path.read_text("utf-8"))]
-    return [trees.clean(trees.read(each["tree"])) for each in Records.read([str(path)])]
+        return [trees.clean(tree) for tree in trees.read_trees(path.read_text("utf-8"))]
+    return [trees.clean(trees.read_tree(each["tree"])) for each in Records.read([str(path)])]
 
 
 @pytest.mark.parametrize("path", GOLD, ids=lambda path: path.name)

@@ -10,7 +10,7 @@ from structkit_plugins.methods._banyan import BanyanTraining, pair_keys
 
 from structkit import parse_trees, registry
 from structkit.learning.strae.sentences import Sentence, Sentences
-from structkit.structure.trees.brackets import read
+from structkit.structure.trees.brackets import read_tree
 from tests.learning.strae import samples
 from tests.learning.strae.reference_banyan import Plain
 from tests.tolerances import rounding
@@ -126,5 +126,5 @@ def test_a_trained_model_gives_the_same_in_any_batch_and_trees(tmp_path):
 
     parsing = {"parser": "self-strae", "model": tmp_path / "model"}
     (record,) = parse_trees([{"id": "1", "text": "The cat sleeps."}], **parsing)
-    tree = read(record["tree"])
+    tree = read_tree(record["tree"])
     assert ("The", "cat", "sleeps", ".") == tree.words and tree.is_binary

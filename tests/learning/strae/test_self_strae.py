@@ -11,7 +11,7 @@ from structkit import parse_trees
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.encoding.encoding import TextReader
-from structkit.structure.trees.brackets import read
+from structkit.structure.trees.brackets import read_tree
 from tests.learning.strae import reference_strae as reference
 from tests.learning.strae.samples import model, plain, sample, trained
 from tests.tolerances import bound, rounding
@@ -56,7 +56,7 @@ def test_the_parser_writes_the_trees_of_the_model(run, folders):
     flags = ("--parser", "self-strae", "-m", folders / "words")
     found = run("parse-trees", folders / "texts.jsonl", *flags)
     assert (0, b"") == (found.returncode, found.stderr)
-    trees = [read(json.loads(line)["tree"]) for line in found.stdout.splitlines()]
+    trees = [read_tree(json.loads(line)["tree"]) for line in found.stdout.splitlines()]
     words = ("The", "dog", "(", "a", "cat", ")", "sleeps", ",", "and", "barks", ".")
     assert words == trees[3].words
     assert [("Stop",)] * 3 == [tree.words for tree in trees[2::4]]

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from structkit.collecting.kinds import kind_of
+from structkit.collecting.kinds import content_kind
 from structkit.collecting.units import Units
 from structkit.records.jsonl import Records
 
@@ -75,7 +75,7 @@ def differences(language, folder, texts):
     theirs = of_ctags(language, folder)
     missed, added, count, own = [], [], 0, 0
     for path, text in texts.items():
-        records = list(Units("function").records(path, text, kind_of(path, text)))
+        records = list(Units("function").records(path, text, content_kind(path, text)))
         own += len(records)
         left = defaultdict(list)
         for record in records:
@@ -108,7 +108,7 @@ def test_functions_are_those_of_ctags(language, tmp_path):
     texts = {}
     for row in Records.read([str(DATA)]):
         path, text = row["id"], row["code"]
-        if kind_of(path, text).language == language:
+        if content_kind(path, text).language == language:
             texts[path] = text
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / path).write_text(text)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, String
 
-from structkit.collecting.kinds import kind_of
+from structkit.collecting.kinds import content_kind
 from structkit.collecting.units import Units
 from structkit.records.jsonl import Records
 from structkit.registry import load
@@ -175,7 +175,7 @@ def examples(language):
 @pytest.mark.skipif(not CORPORA.exists(), reason="the grammars' tests are not beside structkit")
 @pytest.mark.parametrize("language", [each for each in CODE if each not in EXTRA])
 def test_laws_hold_for_the_grammars_own_tests(language):
-    kind = kind_of("", "", given=language)
+    kind = content_kind("", "", given=language)
     read = 0
     for code in examples(language):
         read += 1

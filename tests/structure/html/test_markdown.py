@@ -2,7 +2,7 @@
 
 import pytest
 
-from structkit.collecting.pages import Note
+from structkit.collecting.pages import MarkdownPage
 from structkit.structure.html.markdown import from_markdown
 from tests.jsonl import lines, read
 
@@ -24,7 +24,7 @@ YAML = {
 @pytest.mark.parametrize("block", YAML)
 def test_the_title_in_yaml(block, end):
     text = f"---\n{block}\n---\n\n# Head\n\nText.\n".replace("\n", end)
-    note = Note(text)
+    note = MarkdownPage(text)
     assert YAML[block] == note.title
     assert ["Head"] == [each.text for each in note.headings]
     [(_, section)] = note.sections()
@@ -47,7 +47,7 @@ def test_the_title_in_yaml(block, end):
     ],
 )
 def test_front_matter_without_a_title(block):
-    note = Note(f"---\n{block}\n---\n# Head\n")
+    note = MarkdownPage(f"---\n{block}\n---\n# Head\n")
     assert "Head" == note.title
     assert ["Head"] == [each.text for each in note.headings]
 
@@ -66,14 +66,14 @@ def test_front_matter_without_a_title(block):
 )
 def test_the_title_in_toml(block, title, end):
     text = f"+++\n{block}\n+++\n# Head\n".replace("\n", end)
-    assert title == Note(text).title
+    assert title == MarkdownPage(text).title
     assert "<h1>Head</h1>\n" == from_markdown(text)
 
 
 @pytest.mark.parametrize("text", ["---\n\nText\n\n---\n", "---\n- a\n---\n", "\n---\na: b\n---\n"])
 def test_text_between_lines_is_no_front_matter(text):
     assert "<hr />" in from_markdown(text)
-    assert [] != list(Note(text).sentences())
+    assert [] != list(MarkdownPage(text).sentences())
 
 
 @pytest.mark.parametrize(
@@ -92,25 +92,25 @@ def test_text_between_lines_is_no_front_matter(text):
     ],
 )
 def test_headings_with_their_anchors_in_html_and_in_attributes(text, headings):
-    found = Note(text).headings
+    found = MarkdownPage(text).headings
     assert headings == [(each.level, each.text, each.start, each.anchor) for each in found]
     assert "{" not in from_markdown(text) or "{" in str(headings)
 
 
 @pytest.mark.parametrize("tag", ["<br>", "<br/>", "<BR />", "<br\nclear=all>", "</p>", "<hr>"])
 def test_breaks_separate_words(tag):
-    note = Note(f"# Green{tag.replace(chr(10), ' ')}tea\n\n- hot{tag}water\n")
+    note = MarkdownPage(f"# Green{tag.replace(chr(10), ' ')}tea\n\n- hot{tag}water\n")
     assert "Green tea" == note.title
     assert ["Green tea", "hot water"] == [each["text"] for each in note.sentences()]
 
 
 @pytest.mark.parametrize("tag", ["<sub>", "</b>", "<wbr>", "<!-- x -->", "<span class='br'>"])
 def test_other_tags_do_not(tag):
-    assert "H2O" == Note(f"# H{tag}2O").title
+    assert "H2O" == MarkdownPage(f"# H{tag}2O").title
 
 
 def test_a_break_in_a_cell():
-    [(_, row)] = Note("| a<br>b | c |\n|-|-|\n| 1<br/>2<br />3 | 4 |\n").rows()
+    [(_, row)] = MarkdownPage("| a<br>b | c |\n|-|-|\n| 1<br/>2<br />3 | 4 |\n").rows()
     assert "a b: 1 2 3; c: 4" == row["text"]
 
 

@@ -10,13 +10,28 @@ from hypothesis import strategies as st
 
 from structkit.structure.html.page_text import PageText
 from structkit.structure.html.reader import Builder, Document, Reader
-from structkit.structure.html.tags import ENDS, SEPARATORS, SILENT, STRUCTURE, tag_names
+from structkit.structure.html.tags import (
+    ENDED_BY_START,
+    SEPARATORS,
+    SILENT_ELEMENTS,
+    STRUCTURE,
+    tag_names,
+)
 from structkit.structure.html.xpaths import walk
 from tests.structure.html.laws import check, reader, words_of_the_standard
 
 SUITE = Path("../shared/data/conformance/html5lib.tar.xz")
 # their content is no markup, is not shown, or is only frames
-OTHERS = SILENT | {"plaintext", "svg", "xmp", "title", "textarea", "frame", "frameset", "select"}
+OTHERS = SILENT_ELEMENTS | {
+    "plaintext",
+    "svg",
+    "xmp",
+    "title",
+    "textarea",
+    "frame",
+    "frameset",
+    "select",
+}
 BLOCKS = sorted(SEPARATORS - OTHERS)
 INLINE = ("b", "a", "span", "wbr", "rt", "rp", "label", "x-y", "unknown")
 
@@ -62,7 +77,7 @@ def test_tags_of_headings_lines_and_definitions(html, tagged):
 
 
 # to libxml2 a paragraph ends a heading
-PARTS = sorted(name for name, ends in ENDS.items() if ends == {"p"} and name != "p")
+PARTS = sorted(name for name, ends in ENDED_BY_START.items() if ends == {"p"} and name != "p")
 
 
 @pytest.mark.parametrize("keep", [STRUCTURE, tag_names("all"), ("p",)])

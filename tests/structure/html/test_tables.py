@@ -2,16 +2,16 @@
 
 import pytest
 
-from structkit.collecting.kinds import kind_of
-from structkit.collecting.pages import Page
+from structkit.collecting.kinds import content_kind
+from structkit.collecting.pages import HtmlPage
 from structkit.collecting.units import Units
-from structkit.structure.html.tables import HANGING, REPEATED
+from structkit.structure.html.tables import MAX_HANGING_CELLS, MAX_REPEATED_CHARACTERS
 
 HEADED = "<tr><th>Year<th>Winner"
 
 
 def texts(html):
-    return [record["text"] for _, record in Page(html).rows()]
+    return [record["text"] for _, record in HtmlPage(html).rows()]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_what_rows_repeat_is_bounded():
     cells = f"<td rowspan=9>{large}" * 50
     first, second = texts(f"<table><tr><th>{large}<th>b<tr>{cells}<tr><td>a</table>")
     assert len(first) > 50 * len(large)
-    assert len(second) < (HANGING + 1) * 2 * REPEATED
+    assert len(second) < (MAX_HANGING_CELLS + 1) * 2 * MAX_REPEATED_CHARACTERS
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_what_rows_repeat_is_bounded():
     ],
 )
 def test_a_row_has_its_place_headings_and_caption(path, text, place):
-    [row] = Units(unit="row").records(path, text, kind_of(path, text))
+    [row] = Units(unit="row").records(path, text, content_kind(path, text))
     caption = "Sold All\n" if path == "a.html" else ""
     assert place.items() <= row.items()
     assert (["Tea", "Cups"], "Tea") == (row["headings"], row["title"])

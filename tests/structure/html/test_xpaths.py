@@ -10,7 +10,7 @@ from lxml import html as trees
 from structkit.learning.encoding.encoding import elements_of
 from structkit.structure.html import markup
 from structkit.structure.html.page_text import PageText
-from structkit.structure.html.xpaths import LARGE, walk
+from structkit.structure.html.xpaths import MAX_ITEM_CHARACTERS, walk
 from tests.structure.html.laws import EVERY, FRAGMENTS, documents, reader
 
 PAGE = """<!doctype html>
@@ -29,12 +29,14 @@ def words(html):
     return reader().read(html).text.split()
 
 
-OPENED = re.compile("(?i)(<(?:AMONG)\\b[^>]*)/>".replace("AMONG", "|".join(sorted(markup.OPENED))))
+OPENED = re.compile(
+    "(?i)(<(?:AMONG)\\b[^>]*)/>".replace("AMONG", "|".join(sorted(markup.OPENED_BY_START)))
+)
 
 
 def tree_of(html):
     parser = trees.HTMLParser(encoding="utf-8", huge_tree=True)
-    if not markup.XML.match(html):
+    if not markup.XML_START.match(html):
         html = OPENED.sub(r"\1>", html)  # `/>` ends no such tag in HTML
     return trees.document_fromstring(html.encode("utf-8", "replace"), parser=parser)
 
@@ -84,7 +86,7 @@ def test_parts_of_a_page():
 
 
 def test_a_large_item_is_what_is_in_it():
-    long = "word " * (LARGE // 4)
+    long = "word " * (MAX_ITEM_CHARACTERS // 4)
     html = f"<ul><li><p>{long}</p><p>b</p></li><li><p>c</p><p>d</p></li></ul>"
     expected = ["/html/body/ul/li[1]/p[1]", "/html/body/ul/li[1]/p[2]", "/html/body/ul/li[2]"]
     assert expected == [part.xpath for part in check(html)]

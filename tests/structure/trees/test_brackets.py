@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from structkit.commands import parse_trees as command
 from structkit.errors import UserError
-from structkit.structure.trees.brackets import binarize, read, unescaped, write
+from structkit.structure.trees.brackets import binarize, read_tree, unescaped, write_tree
 from structkit.structure.trees.tree import from_spans
 from structkit.structure.trees.words import same
 from tests.structure.code.sources import CODE as LANGUAGES
@@ -32,7 +32,7 @@ TEXTS = st.lists(
 def check(tree, factor="right"):
     check_arrays(tree)
     for made in (tree, binarize(tree, factor)):
-        again = read(write(made))
+        again = read_tree(write_tree(made))
         assert again.words == tree.words
         assert again.labels == tuple("_".join(label.split()) or "X" for label in made.labels)
         for name in ("first", "count", "word"):
@@ -93,8 +93,8 @@ def test_edited_code(case, data):
 
 def test_a_label_with_a_blank_is_one_word():
     tree = from_spans(["is", "not"], [(0, 2)], ["is not"])
-    assert write(tree) == "(is_not (X is) (X not))"
-    assert read(write(tree)).words == ("is", "not")
+    assert write_tree(tree) == "(is_not (X is) (X not))"
+    assert read_tree(write_tree(tree)).words == ("is", "not")
 
 
 def test_one_reading_of_brackets_and_escapes():
@@ -106,7 +106,7 @@ def test_one_reading_of_brackets_and_escapes():
 def test_elements():
     text = "<h1>Tea &amp; more</h1><p>is <b>very h</b>ot<script>x()</script><ul><li>one<li>two</ul>"
     [tree] = parsed_texts("dom", [text])
-    assert write(tree) == (
+    assert write_tree(tree) == (
         "(body (h1 (X Tea) (X &) (X more)) (p (X is) (b (X very) (X h)) (X ot)) "
         "(ul (li one) (li two)))"
     )

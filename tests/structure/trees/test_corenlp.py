@@ -13,7 +13,7 @@ from structkit_plugins.parsers.corenlp import Parser, tree_of
 
 from structkit.errors import UserError
 from structkit.registry import load
-from structkit.structure.trees.brackets import write
+from structkit.structure.trees.brackets import write_tree
 from structkit.structure.trees.parsers import Unparsed
 from tests.structure.trees.parsed import parsed_texts
 
@@ -205,6 +205,6 @@ def test_answers_that_a_real_server_gave():
     [(line, one), (_, two)] = recorded(2)
     assert [line, "Good ( x ) day"] == [" ".join(tree.words) for tree in (one, two)]
     [(_, one), (_, two)] = recorded(5)
-    assert write(one) == "(FRAG (NP (NN One) (NN dog)) (. .))"
+    assert write_tree(one) == "(FRAG (NP (NN One) (NN dog)) (. .))"
     assert "".join(two.words) == "Twodogs.Threecats."
     assert all(isinstance(each, UserError) for _, each in [*recorded(4)][1:])

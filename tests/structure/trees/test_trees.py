@@ -10,7 +10,7 @@ from nltk.tokenize import NLTKWordTokenizer
 
 from structkit.errors import UserError
 from structkit.registry import load
-from structkit.structure.trees.brackets import binarize, clean, read, read_all, write
+from structkit.structure.trees.brackets import binarize, clean, read_tree, read_trees, write_tree
 from structkit.structure.trees.parsers import Unparsed, all_trees
 from structkit.structure.trees.shapes import ShapeParser
 from structkit.structure.trees.tree import from_depths, from_spans
@@ -49,14 +49,14 @@ def one_line(tree):
 @given(item=peers, factor=st.sampled_from(["right", "left"]))
 def test_trees_of_all_shapes_agree_with_nltk(item, factor):
     theirs = peer(item)
-    ours = read(str(theirs))
+    ours = read_tree(str(theirs))
     check_arrays(ours)
-    assert write(ours) == one_line(theirs)
+    assert write_tree(ours) == one_line(theirs)
     assert list(ours.words) == theirs.leaves()
     small = binarize(ours, factor)
     check_arrays(small)
-    assert write(small) == nltk_binarized(theirs, factor)
-    assert write(binarize(read(write(small)), factor)) == write(small)
+    assert write_tree(small) == nltk_binarized(theirs, factor)
+    assert write_tree(binarize(read_tree(write_tree(small)), factor)) == write_tree(small)
     middle = binarize(ours, "balanced")
     check_arrays(middle)
     assert small.is_binary
@@ -70,25 +70,27 @@ def test_the_treebank_as_it_is_on_disk():
     for path in TREEBANK:
         text = path.read_text("utf-8")
         expected += sum(line.startswith("(") for line in text.splitlines())
-        for tree in map(clean, read_all(text)):
+        for tree in map(clean, read_trees(text)):
             check_arrays(binarize(tree))
             assert not {"", "-NONE-", "ROOT"} & set(tree.labels)
             assert not any("-" in label.strip("-") for label in tree.labels)
-            assert write(read(write(tree))) == write(tree)
+            assert write_tree(read_tree(write_tree(tree))) == write_tree(tree)
             found += 1
         for line in text.splitlines() if path == GOLD else ():
-            assert write(binarize(read(line))) == nltk_binarized(Peer.fromstring(line), "right")
+            assert write_tree(binarize(read_tree(line))) == nltk_binarized(
+                Peer.fromstring(line), "right"
+            )
     assert found == expected >= 20 + 2 + 500 * SAMPLE.exists()
 
 
 @pytest.mark.parametrize("depth", [600, 100_000])
 def test_no_limit_of_depth(depth):
-    tree = read("(S (A a) " * depth + "(B b)" + ")" * depth)
+    tree = read_tree("(S (A a) " * depth + "(B b)" + ")" * depth)
     assert len(tree.words) == depth + 1
     small = binarize(clean(tree))
     assert small.is_binary
-    assert len(write(small)) == depth * len("(S (A a) )") + len("(B b)")
-    chain = read("(S " * depth + "a" + ")" * depth)
+    assert len(write_tree(small)) == depth * len("(S (A a) )") + len("(B b)")
+    chain = read_tree("(S " * depth + "a" + ")" * depth)
     assert len(binarize(chain).first) == 1
     spans = [(0, end) for end in range(2, 2001)]
     assert len(from_spans(["a"] * 2000, spans).first) == 3999
@@ -96,12 +98,12 @@ def test_no_limit_of_depth(depth):
 
 def test_brackets_over_lines_and_several_trees():
     text = "\n( (S (NP (PRP I))\n   (VP (VBP go))) )\n((S yes))\t(X (Y -LRB-)(Z -RSB-) )"
-    trees = list(read_all(text))
+    trees = list(read_trees(text))
     assert [tree.words for tree in trees] == [("I", "go"), ("yes",), ("(", "]")]
     assert [tree.labels[0] for tree in trees] == ["", "", "X"]
-    assert write(clean(trees[0])) == "(S (NP (PRP I)) (VP (VBP go)))"
-    assert write(trees[2]) == "(X (Y -LRB-) (Z -RSB-))"
-    assert write(read("(S a b (NN c))")) == "(S (X a) (X b) (NN c))"
+    assert write_tree(clean(trees[0])) == "(S (NP (PRP I)) (VP (VBP go)))"
+    assert write_tree(trees[2]) == "(X (Y -LRB-) (Z -RSB-))"
+    assert write_tree(read_tree("(S a b (NN c))")) == "(S (X a) (X b) (NN c))"
 
 
 @pytest.mark.parametrize(
@@ -117,7 +119,7 @@ def test_brackets_over_lines_and_several_trees():
     ],
 )
 def test_clean(text, cleaned):
-    assert write(clean(read(text))) == cleaned
+    assert write_tree(clean(read_tree(text))) == cleaned
 
 
 def test_depths_and_spans_make_the_same_tree():
@@ -125,9 +127,9 @@ def test_depths_and_spans_make_the_same_tree():
     merged = from_depths(letters, [1, 3, 3, 2])
     spanned = from_spans(letters, [(1, 4), (1, 3)])
     check_arrays(merged)
-    assert write(merged) == write(spanned) == "(X (X a) (X (X (X b) (X c)) (X d)))"
+    assert write_tree(merged) == write_tree(spanned) == "(X (X a) (X (X (X b) (X c)) (X d)))"
     named = from_spans(letters, [(0, 4), (1, 3), (0, 1)], ["S", "NP", "DT"])
-    assert write(named) == "(S (DT a) (NP (X b) (X c)) (X d))"
+    assert write_tree(named) == "(S (DT a) (NP (X b) (X c)) (X d))"
     with pytest.raises(UserError, match="cross"):
         from_spans(letters, [(0, 2), (1, 3)])
 
@@ -147,14 +149,14 @@ def test_depths_and_spans_make_the_same_tree():
 )
 def test_faults_of_brackets(text, problem):
     with pytest.raises(UserError) as error:
-        read(text)
+        read_tree(text)
     assert problem in str(error.value)
 
 
 def test_a_word_without_letters_cannot_be_written():
     for word in ("", "a b"):
         with pytest.raises(UserError, match="is empty or holds a space"):
-            write(from_spans([word, "x"], []))
+            write_tree(from_spans([word, "x"], []))
 
 
 @given(text=st.text())
@@ -199,7 +201,7 @@ def test_golden(path, golden):
     parts = []
     for name, step in steps.items():
         try:
-            parts.append(f"---{name}---\n{write(step(read(text)))}\n")
+            parts.append(f"---{name}---\n{write_tree(step(read_tree(text)))}\n")
         except UserError as error:
             parts.append(f"---{name}---\n{error}\n")
     golden(path, f"---input---\n{text.strip()}\n{''.join(parts)}")
