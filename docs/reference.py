@@ -195,7 +195,7 @@ PAGES = {"commands": command_list, "methods": method_list, "built-in": listed, "
 
 def built_in(found: Iterable[Plugin]) -> list[Plugin]:
     """Those of the plugins that come with structkit."""
-    return [plugin for plugin in found if plugin.pack == "structkit_plugins"]
+    return [plugin for plugin in found if plugin.is_ours]
 
 
 def _signature(made: Any) -> str:

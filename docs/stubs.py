@@ -68,7 +68,7 @@ def _loaded() -> str:
 
 
 def _functions() -> Iterator[str]:
-    foreign = {each.name for each in registry.plugins() if each.pack != "structkit_plugins"}
+    foreign = {each.name for each in registry.plugins() if not each.is_ours}
     for each in sorted(COMMANDS):
         declared, name = command_of(each), each.replace("-", "_")
         if isinstance(declared, Command):

@@ -156,7 +156,7 @@ def mask_entities(
     mask_ratio: float | None = None,
     max_entities: int = 99,
     strategy: Literal['entity', 'span'] = 'entity',
-    profile: Literal['paper', 'official'] = 'paper',
+    profile: str = 'paper',
     types: bool = False,
     tagger: Literal['rules', 'nltk'] | None = None,
     keep_plain: bool = False,

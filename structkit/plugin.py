@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from structkit.ranking.reranking import Ranker as Ranker
     from structkit.searching.hits import Backend as Backend
     from structkit.structure.code.languages import Language as Language
+    from structkit.structure.code.languages import Profile as Profile
     from structkit.structure.trees.parsers import Parser as Parser
     from structkit.structure.trees.parsers import Unparsed as Unparsed
 
@@ -31,6 +32,7 @@ MODULE_OF_CLASS = {
     "Method": "learning.training.method",
     "Model": "learning.model",
     "Parser": "structure.trees.parsers",
+    "Profile": "structure.code.languages",
     "Ranker": "ranking.reranking",
     "Unparsed": "structure.trees.parsers",
 }

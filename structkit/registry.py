@@ -21,9 +21,10 @@ from structkit.errors import UserError, flag, unknown
 from structkit.progress import say
 from structkit.settings import settings_of
 
-OWN_PACK = "structkit_plugins"
+OWN_PACKAGE = "structkit_plugins"  # of all our packs
 PLUGIN_KINDS = (
     "language",
+    "profile",
     "parser",
     "method",
     "backend",
@@ -67,6 +68,11 @@ class Plugin:
     name: str
     pack: str
     path: Path
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it ships with structkit."""
+        return self.pack.partition(".")[0] == OWN_PACKAGE
 
     def summary(self) -> str:
         """Return the first line of the file's docstring without importing the file."""
@@ -117,7 +123,7 @@ class Plugin:
             with redirect_stdout(sys.stderr):
                 module = import_module(f"{self.pack}.{self.kind}s.{self.path.stem}")
         except Exception as error:
-            if self.pack == OWN_PACK:
+            if self.is_ours:
                 raise
             raise self.fault(error) from error
         name = self.kind.capitalize()
@@ -172,7 +178,7 @@ def _report(what: str, problem: str) -> None:
 def fault_of(error: Exception) -> UserError | None:
     """Return the error for an exception that came out of another pack's plugin, otherwise None."""
     files = {frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__)}
-    others = (each for each in plugins() if each.pack != OWN_PACK and str(each.path) in files)
+    others = (each for each in plugins() if not each.is_ours and str(each.path) in files)
     return next((each.fault(error) for each in others), None)
 
 

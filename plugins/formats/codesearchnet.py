@@ -2,11 +2,48 @@
 
 from __future__ import annotations
 
-from structkit.formats.codesearchnet import FILES, FunctionFormat
+from collections.abc import Mapping
+from functools import partial
+from typing import ClassVar
+
+from structkit import plugin
+from structkit.formats.codesearchnet import SAME_NAMES, function_row
+from structkit.formats.interchange import Fields, Part, Parts
+from structkit.records.jsonl import Record
+
+# fields on the Hugging Face hub, which has no `sha`, by the fields of the files, which are ours
+HUB_NAMES = {
+    "repo": "repository_name",
+    "path": "func_path_in_repository",
+    "func_name": "func_name",
+    "original_string": "whole_func_string",
+    "language": "language",
+    "code": "func_code_string",
+    "code_tokens": "func_code_tokens",
+    "docstring": "func_documentation_string",
+    "docstring_tokens": "func_documentation_tokens",
+    "url": "func_code_url",
+    "partition": "split_name",
+}
+OUR_NAMES = {theirs: ours for ours, theirs in HUB_NAMES.items()}
 
 
-class Format(FunctionFormat):
+def read_function(row: Fields) -> Record:
+    """Read a function from a row with either set of names."""
+    record = Fields((OUR_NAMES.get(name, name), value) for name, value in row.items())
+    return {"code": record.pop_field("code")} | record
+
+
+class Format(plugin.Format):
     """Functions."""
 
-    names = FILES
-    files = ("{}.jsonl", "*_{}_*.jsonl.gz", "*.jsonl", "*.parquet")
+    names: ClassVar[Mapping[str, str]] = SAME_NAMES
+    """The field names to write."""
+
+    files: ClassVar[tuple[str, ...]] = ("{}.jsonl", "*_{}_*.jsonl.gz", "*.jsonl", "*.parquet")
+    """The usual names of files, by split."""
+
+    def parts(self, split: str) -> Parts:
+        write = partial(function_row, names=self.names)
+        files = tuple(name.format(split) for name in self.files)
+        return {"corpus": Part(files, read_function, write)}

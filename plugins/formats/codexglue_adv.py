@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from structkit import plugin
 from structkit.errors import RECORD_REMEDY, UserError
-from structkit.formats.codesearchnet import FILES, function_row
+from structkit.formats.codesearchnet import function_row
 from structkit.formats.interchange import Fields, Part, Parts, Row
 from structkit.records.jsonl import Record
 
@@ -36,7 +36,7 @@ def read_function(row: Fields) -> Record:
 def write_function(record: Fields) -> Row:
     """Return a row of training or development data: its id becomes `idx` and is a whole number."""
     idx = record.pop_whole("id")
-    return {"idx": idx, **function_row(record, FILES)}
+    return {"idx": idx, **function_row(record)}
 
 
 def read_query(row: Fields) -> Record:

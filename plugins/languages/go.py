@@ -14,7 +14,7 @@ import tree_sitter
 import tree_sitter_go
 
 from structkit.structure.code.grammar import BLOCK, DOUBLE, LINE, SINGLE, Grammar, words
-from structkit.structure.code.languages import ReleasedLanguage
+from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.outline import DocComments, Outline
 
 KEYWORDS = words(tree_sitter_go.language())
@@ -51,7 +51,7 @@ OUTLINE = Outline(
 )
 
 
-class Language(ReleasedLanguage):
+class Language(CodeLanguage):
     """Every name; `types` adds the names of types.
 
     >>> text = "func (s *Foo) f(x int) { s.y, _ = fmt.Print(x) }"
@@ -66,4 +66,3 @@ class Language(ReleasedLanguage):
     interpreters = ("go", "gorun")
     grammar = GRAMMAR
     outline = OUTLINE
-    share = 0.5

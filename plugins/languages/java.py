@@ -10,7 +10,7 @@ from __future__ import annotations
 import tree_sitter_java
 
 from structkit.structure.code.grammar import BLOCK, DOUBLE, LINE, SINGLE, Grammar
-from structkit.structure.code.languages import ReleasedLanguage
+from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.outline import DocComments, Outline
 
 # not here: words that are keywords in some places only (record, var, yield, sealed, module …)
@@ -55,7 +55,7 @@ OUTLINE = Outline(
 )
 
 
-class Language(ReleasedLanguage):
+class Language(CodeLanguage):
     """Every name; `types` adds the names of types.
 
     >>> text = "int f(Foo x) { return this.y + x; }"
@@ -68,4 +68,3 @@ class Language(ReleasedLanguage):
     extensions = ("java",)
     grammar = GRAMMAR
     outline = OUTLINE
-    share = 0.5

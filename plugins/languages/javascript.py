@@ -11,7 +11,7 @@ import tree_sitter_javascript
 
 from structkit.structure.code import ecmascript
 from structkit.structure.code.grammar import Grammar, words
-from structkit.structure.code.languages import ReleasedLanguage
+from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.outline import Outline
 
 # not here: words that are keywords in some places only (async, get, of, static …)
@@ -47,7 +47,7 @@ OUTLINE = Outline(
 )
 
 
-class Language(ReleasedLanguage):
+class Language(CodeLanguage):
     """Every name; types have no names of their own.
 
     >>> text = "get x() { return {a, b: this.#c, [`${d}`]: /e/}; }"
@@ -60,4 +60,3 @@ class Language(ReleasedLanguage):
     interpreters = ("node", "nodejs", "deno", "bun")
     grammar = GRAMMAR
     outline = OUTLINE
-    share = 0.1

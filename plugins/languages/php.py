@@ -10,17 +10,15 @@ read as if inside a class.
 
 from __future__ import annotations
 
-import random
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import tree_sitter
 import tree_sitter_php
 
 from structkit.structure import Span
 from structkit.structure.code.grammar import BLOCK, DOUBLE, Grammar, nested
-from structkit.structure.code.languages import ReleasedLanguage
+from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.outline import DocComments, Outline, is_comment
 
 WORDS = (
@@ -34,9 +32,6 @@ WORDS = (
 ).split()
 # PHP ignores case; other spellings are not used in practice
 KEYWORDS = frozenset(f(word) for word in WORDS for f in (str.lower, str.upper, str.capitalize))
-RELEASED_KEYWORDS = frozenset(
-    word.upper() if word.startswith("__") else word for word in WORDS
-).difference("__HALT_COMPILER __PROPERTY__ false fn match readonly yield".split())
 OPENING = rb"<\?(?:php\b|=)?"
 INNER = nested(rb"\{", rb"\}", rb'(?:[^{}"]|%b)*+' % DOUBLE)
 FORMS = (
@@ -119,7 +114,7 @@ OUTLINE = Outline(
 )
 
 
-class Language(ReleasedLanguage):
+class Language(CodeLanguage):
     r"""Every name; `types` adds the names of types.
 
     >>> text = "function f(?Foo $x) { return $this->y + A\\g(name: $x, z: \"$z\"); }"
@@ -133,7 +128,6 @@ class Language(ReleasedLanguage):
     interpreters = ("php",)
     grammar = GRAMMAR
     outline = OUTLINE
-    share = 0.5
 
     def names(self, text: str) -> list[Span]:
         grammar = FILE if _is_file(text) else GRAMMAR
@@ -142,24 +136,6 @@ class Language(ReleasedLanguage):
             for start, end in grammar.leaves(text, types=self.types)
             if text[start:end] not in KEYWORDS or _is_member(text, start, end)
         ]
-
-    def released_names(self, text: str) -> list[Span]:
-        """Return every name that SANTA's released code does not mistake for a keyword."""
-        spans = super().released_names(text)
-        return [(start, end) for start, end in spans if text[start:end] not in RELEASED_KEYWORDS]
-
-    def draw(self, names: Sequence[str], rng: random.Random) -> set[str] | None:
-        """Draw names in random order, until they cover the share of all occurrences."""
-        counts = Counter(names)
-        left = int(self.share * len(names))
-        drawn: set[str] = set()
-        for name in rng.sample(names, len(names)):
-            if left <= 0:
-                break
-            if name not in drawn:
-                drawn.add(name)
-                left -= counts[name]
-        return drawn
 
 
 def _is_file(text: str) -> bool:

@@ -15,15 +15,12 @@ from nltk.tokenize import NLTKWordTokenizer
 from structkit import plugin
 from structkit.errors import UserError, flag, unknown
 from structkit.records.jsonl import Record, text_field
-from structkit.settings import setting
 from structkit.structure import Span
-from structkit.structure.code.languages import usual_tagger
 from structkit.structure.english import TAGS
 from structkit.structure.html.markup import visible_text
 from structkit.structure.trees.brackets import unescaped
 
 NOUNS = frozenset(("NN", "NNS", "NNP", "NNPS"))
-PROPER = frozenset(("NNP", "NNPS"))
 
 
 @dataclass(frozen=True)
@@ -32,8 +29,7 @@ class Language(plugin.Language):
 
     Words are compared case-folded; one that is a noun somewhere in the text counts everywhere. HTML
     in the text stays untouched. `tags` of the record, a list of [word, tag] for the words of the
-    text, replace the `tagger`: `rules` (the default) or `nltk`. `profile="official"` takes proper
-    nouns, and words that are proper nouns in the title. Source: SANTA, appendix A.3.
+    text, replace the `tagger`: `rules` or `nltk`. Source: SANTA, appendix A.3.
 
     >>> record = {"title": "USB Cable"}
     >>> Language().entities("A <b>cable</b> with usb plug", record)
@@ -44,45 +40,30 @@ class Language(plugin.Language):
     aliases = ("products",)
     implied_by = ("title", "description")
 
-    tagger: str = setting(None, usual=usual_tagger)
-    profile: str = "paper"
+    tagger: str = "rules"
 
     def entities(self, text: str, record: Record) -> list[Span]:
         """Return every occurrence of a noun that also occurs in the title."""
         title = text_field(
             record, "title", "entities of a product are nouns that also occur in its title"
         )
-        released = self.profile == "official"
         words = tokens(text)
         if record.get("tags") is None:
             tags = tag([text[start:end] for start, end in words], self.tagger)
         else:
             words, tags = supplied(record["tags"], text)
-        return (official if released else common)(text, words, tags, title, self.tagger)
+        return self.chosen(text, words, tags, title)
 
-
-def common(
-    text: str, words: Sequence[Span], tags: Sequence[str], title: str, tagger: str
-) -> list[Span]:
-    """Return the words that are nouns in the text and occur in the title."""
-    names = {title[start:end].casefold() for start, end in tokens(title)}
-    nouns = {text[start:end] for (start, end), tag in zip(words, tags, strict=True) if tag in NOUNS}
-    nouns = {noun for noun in nouns if noun.casefold() in names and any(map(str.isalpha, noun))}
-    return [(start, end) for start, end in words if text[start:end] in nouns]
-
-
-def official(
-    text: str, words: Sequence[Span], tags: Sequence[str], title: str, tagger: str
-) -> list[Span]:
-    """Return the words that are proper nouns in the text, or are proper nouns in the title."""
-    names = [title[start:end] for start, end in tokens(title)]
-    tagged = zip(names, tag(names, tagger), strict=True)
-    proper = {name.lower() for name, tag in tagged if tag in PROPER}
-    return [
-        (start, end)
-        for (start, end), tag in zip(words, tags, strict=True)
-        if tag in PROPER or text[start:end].lower() in proper
-    ]
+    def chosen(
+        self, text: str, words: Sequence[Span], tags: Sequence[str], title: str
+    ) -> list[Span]:
+        """Return the words that are nouns in the text and occur in the title."""
+        names = {title[start:end].casefold() for start, end in tokens(title)}
+        nouns = {
+            text[start:end] for (start, end), tag in zip(words, tags, strict=True) if tag in NOUNS
+        }
+        nouns = {noun for noun in nouns if noun.casefold() in names and any(map(str.isalpha, noun))}
+        return [(start, end) for start, end in words if text[start:end] in nouns]
 
 
 TOKENIZER = NLTKWordTokenizer()

@@ -13,7 +13,7 @@ import tree_sitter_python
 
 from structkit.structure import Span
 from structkit.structure.code.grammar import FLAGS, Grammar, from_bytes, nested, parse
-from structkit.structure.code.languages import ReleasedLanguage
+from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.outline import DocComments, Outline
 
 # the code in an f-string may hold strings
@@ -117,7 +117,7 @@ OUTLINE = Outline(
 )
 
 
-class Language(ReleasedLanguage):
+class Language(CodeLanguage):
     """Every name, as the standard tokenizer finds it; soft keywords only where they are names.
 
     Types have no names of their own: `types` changes nothing.
@@ -136,11 +136,6 @@ class Language(ReleasedLanguage):
     interpreters = ("python", "python2", "python3", "pypy3", "uv")
     grammar = GRAMMAR
     outline = OUTLINE
-    share = 1.0
-
-    def released_names(self, text: str) -> list[Span]:
-        """Return every name: the released code also uses the standard tokenizer."""
-        return self.names(text)
 
     def docstring(self, text: str) -> Span | None:
         r"""Return the span of the first function's or class's docstring, with quotes.

@@ -13,7 +13,7 @@ import tree_sitter_ruby
 
 from structkit.structure import Span
 from structkit.structure.code.grammar import DOUBLE, SINGLE, Grammar, nested, spans_outside, words
-from structkit.structure.code.languages import ReleasedLanguage
+from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.outline import DocComments, Outline, Prepared
 
 KEYWORDS = words(tree_sitter_ruby.language(), but="i r ri").union(
@@ -100,7 +100,7 @@ OUTLINE = Outline(
 )
 
 
-class Language(ReleasedLanguage):
+class Language(CodeLanguage):
     """Every name; types have no names of their own.
 
     >>> text = "def f?(x, y: :z) = @a.b(y: 1, **$c) + K"
@@ -114,7 +114,6 @@ class Language(ReleasedLanguage):
     interpreters = ("ruby", "jruby", "rake")
     grammar = GRAMMAR
     outline = OUTLINE
-    share = 0.5
 
     def names(self, text: str) -> list[Span]:
         spans = [

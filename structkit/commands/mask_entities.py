@@ -6,19 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from structkit import plugin, registry
 from structkit.command import Command
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, text_field
 from structkit.records.stream import WorkerOptions
 from structkit.reproducibility import random_for
-from structkit.settings import seed_setting, setting, setting_of
-from structkit.structure.code.languages import (
-    Language,
-    check_spans,
-    language_named,
-    language_of,
-    usual_tagger,
-)
+from structkit.settings import seed_setting, setting
+from structkit.structure.code.languages import Language, check_spans, language_of
 from structkit.structure.sentinels import (
     Masked,
     draw,
@@ -30,10 +25,8 @@ from structkit.structure.sentinels import (
 
 
 def usual_ratio(settings: Settings) -> float | None:
-    """1, or 0.15 with {strategy:span}; with {profile:official} by language"""
-    if settings.strategy == "span":
-        return 0.15
-    return None if settings.profile == "official" else 1.0
+    """1, or 0.15 with {strategy:span}, or as the profile has it"""
+    return 0.15 if settings.strategy == "span" else settings.profile_plugin.mask_ratio
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,15 +66,18 @@ class Settings:
     strategy: Literal["entity", "span"] = setting(
         "entity", "Mask entities (SANTA), or T5's random spans for an ablation.", excludes="profile"
     )
-    profile: Literal["paper", "official"] = setting(
-        "paper", "Mask what the paper describes, or what SANTA's released code masks."
+    profile: str = setting(
+        "paper",
+        "Mask what SANTA's paper describes, or what another profile has; `structkit plugins` lists "
+        "them.",
+        complete="profile",
     )
     types: bool = setting(False, "Mask names of types too, in code.")
-    tagger: Literal["rules", "nltk"] = setting(
+    tagger: Literal["rules", "nltk"] | None = setting(
         None,
         "Find nouns of products by rules (the same everywhere, without data), or with nltk "
         "(as in the paper, needs NLTK's data).",
-        usual=usual_tagger,
+        inferred="rules, or as the profile has it",
     )
     keep_plain: bool = setting(
         False, "Keep texts without entities unchanged, for alignment without prediction."
@@ -91,6 +87,7 @@ class Settings:
     def __post_init__(self) -> None:
         if self.language and self.strategy == "entity":
             self.language_named(self.language)
+        self.profile_plugin  # noqa: B018 an unknown profile is wrong usage
 
     @property
     def draws(self) -> bool:
@@ -99,10 +96,16 @@ class Settings:
 
     def language_named(self, name: str) -> Language:
         """Return the language of that name, with its flags."""
-        status, tagger = 2 if self.language else 1, setting_of(Settings, "tagger").given(self)
-        return language_named(
-            name, types=self.types, tagger=tagger, profile=self.profile, status=status
+        status = 2 if self.language else 1
+        return self.profile_plugin.language(
+            name, types=self.types, tagger=self.tagger, status=status
         )
+
+    @property
+    def profile_plugin(self) -> plugin.Profile:
+        """The profile. Errors: there is none of that name."""
+        profile: type[plugin.Profile] = registry.load("profile", self.profile)
+        return profile()
 
 
 def mask_entities(record: Record, settings: Settings) -> Record:

@@ -1,4 +1,4 @@
-"""List the plugins: languages, parsers, methods, backends, rankers, formats."""
+"""List the plugins: languages, profiles, parsers, methods, backends, rankers, formats."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from structkit.records.stream import OutputOptions
 
 @dataclass(frozen=True)
 class Settings:
-    """List the installed languages, parsers, methods, backends, rankers and formats."""
+    """List the installed languages, profiles, parsers, methods, backends, rankers and formats."""
 
 
 def plugins(settings: Settings) -> Iterator[Record]:

@@ -1,1 +1,1 @@
-"""StrAE, its family and its paper's baselines. May import training, structure and below."""
+"""StrAE and Self-StrAE. May import training, structure and below."""

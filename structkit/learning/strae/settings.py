@@ -182,7 +182,7 @@ class TreeSettings(VocabularySettings):
     """Settings of methods whose nodes compose their embeddings from words."""
 
     # after 600 steps of 64 Wikipedia sentences, the mean of STS 12, 16, B and SICK R: Self-StrAE
-    # 43.6 against 32.5 with it, StrAE 46.9 against 44.5; fastText 20.4 against 21.6
+    # 43.6 against 32.5 with it, StrAE 46.9 against 44.5
     final_punct: str = setting(
         "drop",
         "keep or drop the punctuation at the end of a text, which is nearest to the root, in "

@@ -4,16 +4,15 @@
 `vocabulary.ids(words)` gives for each word the list of its ids: one for a word vocabulary, one or
 more with subwords; `len(vocabulary)` is the number of rows of an embedding table. Id 0 is the
 unknown word: it stands for words too rare for their own row, so that it is trained. `save` and
-`load` keep it in a model folder. `coverage` counts words and unknown ones. `buckets_of` numbers the
-n-grams of a word's characters as fastText does.
+`load` keep it in a model folder. `coverage` counts words and unknown ones.
 
-Tests: tests/learning/strae/test_init_embeddings.py, tests/learning/test_fasttext.py.
+Tests: tests/learning/strae/test_init_embeddings.py.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,6 @@ from structkit.learning.tokens import Truncation
 UNKNOWN = "<unk>"
 WORDS, PIECES = "vocabulary.json", "tokenizer.json"
 START = "▁"  # start of the first subword of a word
-SHORTEST, LONGEST = 3, 6  # characters of an n-gram (fastText's default)
 
 
 class Coverage(Truncation):
@@ -184,33 +182,3 @@ def train_pieces(counts: Counter[str], size: int) -> Any:
     texts = (" ".join([word] * count) for word, count in sorted(counts.items()))
     bpe.train_from_iterator(texts, trainer)
     return bpe
-
-
-def ngrams(word: str) -> Iterator[str]:
-    """Yield the n-grams of `<word>`, with its ends marked; an end mark alone is not one.
-
-    >>> list(ngrams("cat"))
-    ['<ca', '<cat', '<cat>', 'cat', 'cat>', 'at>']
-    """
-    marked = f"<{word}>"
-    for start in range(len(marked)):
-        for end in range(start + SHORTEST, min(start + LONGEST, len(marked)) + 1):
-            yield marked[start:end]
-
-
-def buckets_of(word: str, buckets: int) -> list[int]:
-    """Return the buckets of a word's n-grams."""
-    return [fnv(gram) % buckets for gram in ngrams(word)]
-
-
-def fnv(text: str) -> int:
-    """Return FNV-1a of 32 bits over UTF-8 with signed bytes, as in fastText.
-
-    >>> fnv("a")
-    3826002220
-    """
-    value = 2166136261
-    for byte in text.encode("utf-8", "surrogatepass"):
-        value ^= byte if byte < 128 else byte | 0xFFFFFF00
-        value = value * 16777619 & 0xFFFFFFFF
-    return value

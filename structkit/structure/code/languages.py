@@ -20,16 +20,11 @@ from structkit.structure.code.outline import Outline
 OPAQUE = (LINE, BLOCK, rb'"{3}.*?(?:"{3}|\Z)', DOUBLE, SINGLE)
 
 
-def usual_tagger(settings: Any) -> str:
-    """rules, or nltk with {profile:official}"""
-    return "nltk" if settings.profile == "official" else "rules"
-
-
 @dataclass(frozen=True)
 class Language(Contract):
     """Contract of a file of languages/: the entities of a text.
 
-    Its flags are among `mask-entities`': types, tagger, profile. Code with a tree-sitter grammar
+    Its flags are among `mask-entities`': types, tagger. Code with a tree-sitter grammar
     extends `CodeLanguage`, which provides the rest. Its other names and the signs of its files are
     those of `structkit.registry.Signs`.
     """
@@ -45,7 +40,7 @@ class Language(Contract):
         """Return every entity in a text of a record, in order, without overlaps."""
 
     def draw(self, names: Sequence[str], rng: Random) -> set[str] | None:
-        """Return the entities to mask, of all occurrences, if `profile` draws some; None: all."""
+        """Return the entities to mask, of all occurrences, if a profile draws some; None: all."""
         return None
 
     def docstring(self, text: str) -> Span | None:
@@ -77,69 +72,35 @@ def grammar_of(package: str, **parts: Any) -> Grammar:
     return Grammar(pointer, **{**usual, **parts})
 
 
-@dataclass(frozen=True)
-class ReleasedLanguage(CodeLanguage):
-    """Language that SANTA's released code masks; `--profile official` masks as it does.
-
-    Reproduced: Python's names by the tokenizer, all of them; elsewhere the leaves whose kind is
-    exactly `identifier` (PHP: `name`, without reserved words), a string being one leaf; of these,
-    occurrences are sampled, 0.5 in Java, Go and Ruby, 0.1 in JavaScript, and every occurrence of a
-    sampled name is masked; in PHP names are drawn until half of all occurrences are covered; at
-    most 99 names. Products: proper nouns of the description, and words that are proper nouns in the
-    title.
-
-    Not reproduced, because they are bugs: everything after a comment is lost (Python: after the
-    first `#`); sentinels are paired by position between two lists and shift; the text is made of
-    tokens with spaces between them; plain-text descriptions are dropped; a stale sentinel where
-    nothing is masked. Source: github.com/OpenMatch/SANTA, processing/Code and processing/Product.
-    """
-
-    share: ClassVar[float]
-    """The share of all occurrences to sample; their names are masked."""
-
-    profile: str = "paper"
-
-    def entities(self, text: str, record: Record) -> list[Span]:
-        """Return every name of the text."""
-        return self.released_names(text) if self.profile == "official" else self.names(text)
-
-    def released_names(self, text: str) -> list[Span]:
-        """Return every occurrence of a name in the released code's sense."""
-        return _identifiers(self.grammar).leaves(text)
-
-    def draw(self, names: Sequence[str], rng: Random) -> set[str] | None:
-        """Return the names of a sample of the occurrences."""
-        if self.share == 1.0 or not names:
-            return None
-        return set(rng.sample(names, max(1, int(self.share * (len(names) - 1)))))
-
-
-@cache
-def _identifiers(grammar: Grammar) -> Grammar:
-    """Return the grammar that takes the leaves whose kind is exactly `identifier` or `name`."""
-    return Grammar(
-        grammar.pointer,
-        take=grammar.kinds.keys() & {"identifier", "name"},
-        skip=[kind for kind in grammar.kinds if "string" in kind],
-        opaque=grammar.opaque,
-    )
-
-
 @cache
 def language_named(
     name: str,
     *,
     types: bool = False,
     tagger: str | None = None,
-    profile: str = "paper",
     status: int = 2,
 ) -> Language:
     """Return the language with that name or alias. Errors, with `status`: a foreign flag."""
-    flags = {"types": types, "tagger": tagger, "profile": profile}
-    flags = {name: value for name, value in flags.items() if value and value != "paper"}
+    flags = {"types": types, "tagger": tagger}
+    flags = {name: value for name, value in flags.items() if value}
     name = canonical("language", name)
     kind: type[Language] = load("language", name, status=status)
     return configure(kind, name, flags, status=status)
+
+
+class Profile(Contract):
+    """Contract of a file of profiles/: the languages, as `mask-entities` masks them."""
+
+    @property
+    @abstractmethod
+    def mask_ratio(self) -> float | None:
+        """The usual share of distinct entities to mask; None: its languages draw them."""
+
+    def language(
+        self, name: str, *, types: bool = False, tagger: str | None = None, status: int = 2
+    ) -> Language:
+        """Return the language with that name or alias. Errors, with `status`: a foreign flag."""
+        return language_named(name, types=types, tagger=tagger, status=status)
 
 
 @cache

@@ -6,13 +6,13 @@ import numpy as np
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from structkit_plugins.methods._banyan import BanyanTraining, pair_keys
+from structkit_plugins.papers.methods._banyan import BanyanTraining, pair_keys
 
 from structkit import parse_trees, registry
 from structkit.learning.strae.sentences import Sentence, Sentences
 from structkit.structure.trees.brackets import read_tree
 from tests.learning.strae import samples
-from tests.learning.strae.reference_banyan import Plain
+from tests.papers.reference_banyan import Plain
 from tests.tolerances import rounding
 
 WORDS = 12

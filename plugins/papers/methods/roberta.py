@@ -31,6 +31,6 @@ class Method(VocabularySettings):
     schedule: str = setting("linear", source=PAPER)
 
     def untrained(self, words: int) -> Any:
-        from structkit.learning.strae.texts import RoBERTa
+        from ._text_models import RoBERTa
 
         return RoBERTa(words, self)

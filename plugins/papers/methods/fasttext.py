@@ -22,13 +22,14 @@ from numpy.typing import NDArray
 
 from structkit.errors import UserError, flag
 from structkit.learning.strae.settings import PAPER, WordSettings
-from structkit.learning.strae.vocabulary import LONGEST, SHORTEST, buckets_of
 from structkit.learning.training.data import Spool
 from structkit.learning.training.method import PassSettings
 from structkit.plugin import setting
 from structkit.processes import in_child
 from structkit.records.jsonl import Record
 from structkit.reproducibility import key
+
+from ._ngrams import MAX_NGRAM_CHARACTERS, MIN_NGRAM_CHARACTERS, buckets_of
 
 WINDOW = 10  # maximum words between a word and its context (StrAE, appendix A)
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -75,8 +76,8 @@ class Method(WordSettings, PassSettings):
             "ws": WINDOW,
             "epoch": self.epochs,
             "minCount": self.minimum_count,
-            "minn": SHORTEST,
-            "maxn": LONGEST,
+            "minn": MIN_NGRAM_CHARACTERS,
+            "maxn": MAX_NGRAM_CHARACTERS,
             "bucket": self.buckets,
             "thread": 1,  # with more, no two runs give the same result
         }

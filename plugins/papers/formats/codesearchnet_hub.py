@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from structkit.formats.codesearchnet import HUB, FunctionFormat
+from ...formats import codesearchnet
 
 
-class Format(FunctionFormat):
+class Format(codesearchnet.Format):
     """Functions."""
 
-    names = HUB
+    names = codesearchnet.HUB_NAMES
     files = ("{}.jsonl", "{}*.parquet", "*.jsonl", "*.parquet")

@@ -5,15 +5,15 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from structkit_plugins.papers.methods._text_models import TextIds, TextTraining, pad
 
 from structkit import registry
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.strae.sentences import Sentences
-from structkit.learning.strae.texts import TextIds, TextTraining, pad
-from tests.learning.strae import reference_baselines as reference
 from tests.learning.strae.samples import ANIMALS, train_on, vocabulary, write_records
 from tests.model_encodings import encoding_of
+from tests.papers import reference_baselines as reference
 from tests.tolerances import rounding
 
 

@@ -14,11 +14,11 @@ from conftest import as_at_a_prompt, environment, python
 from floret.floret import floret as library
 from hypothesis import given
 from hypothesis import strategies as st
-from structkit_plugins.methods._fasttext import WordVectors
-from structkit_plugins.methods.fasttext import learn, train_library
+from structkit_plugins.papers.methods._fasttext import WordVectors
+from structkit_plugins.papers.methods._ngrams import buckets_of, ngrams
+from structkit_plugins.papers.methods.fasttext import learn, train_library
 
 from structkit import registry
-from structkit.learning.strae.vocabulary import buckets_of, ngrams
 from tests.learning.strae.samples import ANIMALS
 from tests.tolerances import rounding
 
@@ -90,7 +90,7 @@ def test_a_sentence_is_the_mean_of_its_words():
 
 LEARNING = """
 import json, sys
-from structkit_plugins.methods.fasttext import learn
+from structkit_plugins.papers.methods.fasttext import learn
 
 learn(json.loads(sys.argv[1]))
 """

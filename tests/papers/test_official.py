@@ -9,7 +9,7 @@ from tests.structure.code.sources import cases
 
 
 def released(language):
-    return load("language", language)(profile="official")
+    return load("profile", "official")().language(language)
 
 
 @pytest.mark.parametrize(

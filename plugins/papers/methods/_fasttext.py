@@ -16,11 +16,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from structkit.learning.folders import WEIGHTS_FILE, damage_error, read_weights, write_weights
-from structkit.learning.strae.vocabulary import Coverage, Vocabulary, buckets_of
+from structkit.learning.strae.vocabulary import Coverage, Vocabulary
 from structkit.learning.training.devices import TorchModel
 from structkit.learning.training.method import Method
 from structkit.learning.training.trainer import TrainingModule
 from structkit.records.jsonl import Record
+
+from ._ngrams import buckets_of
 
 
 class Reading(Protocol):

@@ -10,8 +10,8 @@ from structkit import registry
 from structkit.learning.strae.sentences import Sentence, Sentences
 from structkit.learning.strae.training import StraeTraining
 from tests.learning.strae import samples
-from tests.learning.strae.reference_baselines import REFERENCES
 from tests.learning.strae.reference_strae import contrastive, cross_entropy
+from tests.papers.reference_baselines import REFERENCES
 from tests.tolerances import rounding
 
 WORDS, SIZE = 7, 6

@@ -20,6 +20,6 @@ class Method(NodeSettings, GivenTrees):
     example: ClassVar[str] = "structkit train iornn trees.jsonl -o models/iornn"
 
     def untrained(self, words: int) -> Any:
-        from structkit.learning.strae.baselines import IORNN
+        from ._tree_models import IORNN
 
         return IORNN(words, self)

@@ -19,6 +19,6 @@ class Method(VocabularySettings):
     example: ClassVar[str] = "structkit train bi-lstm sentences.jsonl -o models/bi-lstm"
 
     def untrained(self, words: int) -> Any:
-        from structkit.learning.strae.texts import BiLSTM
+        from ._text_models import BiLSTM
 
         return BiLSTM(words, self)

@@ -20,6 +20,6 @@ class Method(NodeSettings, GivenTrees):
     example: ClassVar[str] = "structkit train tree-lstm trees.jsonl -o models/tree-lstm"
 
     def untrained(self, words: int) -> Any:
-        from structkit.learning.strae.baselines import TreeLSTM
+        from ._tree_models import TreeLSTM
 
         return TreeLSTM(words, self)

@@ -1,0 +1,1 @@
+"""One file per interchange format. Tests: tests/commands/test_convert.py."""

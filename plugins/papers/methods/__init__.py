@@ -1,0 +1,1 @@
+"""One file per comparison system. Tests: tests/papers."""

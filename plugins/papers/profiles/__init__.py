@@ -1,0 +1,1 @@
+"""One file per profile. Tests: tests/papers/test_official.py."""
