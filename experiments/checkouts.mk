@@ -22,3 +22,16 @@ checkouts: $(INSTALLED) ## Questions about whole checkouts
 	  --against $(filter-out ask,$(CHECKOUT_SYSTEMS)) --stated $(CHECKOUTS_HYPOTHESES) --folder $(CHECKOUTS) -o $(CHECKOUTS)/report.json \
 	  --data $(CHECKOUT_LABELS) --command 'make -C experiments checkouts'
 	@cat $(CHECKOUTS)/table.md
+
+# 450 questions about 15 other projects, in other languages. The five of ASIDE are looked at only when a choice is made.
+.PHONY: projects
+PROJECTS := runs/projects
+PROJECT_SYSTEMS := ask $(if $(filter semble,$(PEERS)),semble semble-all)
+PROJECT_KINDS := code docs paraphrase tests settings
+ASIDE := benchmark lifelines serilog spring-petclinic vapor
+projects: $(INSTALLED) ## Questions about checkouts of 15 other projects
+	$(call needs,projects/questions.jsonl)
+	@mkdir -p $(PROJECTS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.checkouts $(PROJECT_SYSTEMS) --data $(DATA)/projects \
+	  --folder $(PROJECTS) --aside $(ASIDE) > $(PROJECTS)/table.md
+	@cat $(PROJECTS)/table.md

@@ -1,6 +1,6 @@
 """Questions about whole checkouts, answered by `ask`, semble and ripgrep: the right file's rank.
 
-    python -m experiments.checkouts SYSTEM… --data FOLDER --labelled FOLDER --folder FOLDER
+    python -m experiments.checkouts SYSTEM… --data FOLDER [--labelled FOLDER] --folder FOLDER
 
 Writes the values of each question, `values-KIND.jsonl`, which `experiments.report gather` reads,
 and prints a table of their means. Kinds are those of `questions.jsonl` in the data (code, docs,
@@ -50,16 +50,22 @@ MISS = 8_000  # tokens of a question that they do not answer
 MEASURES, DIGITS = ("RR@10", "hit@1", "hit@5", "tokens"), (3, 3, 3, 0)
 
 
-def questions(data: Path, labelled: Path) -> Iterator[Record]:
+def questions(data: Path, labelled: Path | None) -> Iterator[Record]:
     """Each question: `id`, `repository`, `kind`, `query`, and `relevant`: the paths that answer."""
-    relevant = defaultdict[str, list[str]](list)
-    for label in read(labelled / "qrels.jsonl.gz"):
-        relevant[label["query_id"]].append(label["doc_id"].partition("/")[2])
-    for each in read(labelled / "queries.jsonl.gz"):
-        yield {**each, "kind": "labelled", "relevant": relevant[each["id"]]}
+    if labelled:
+        yield from labelled_questions(labelled)
     for number, line in enumerate((data / "questions.jsonl").read_bytes().splitlines(), 1):
         each = orjson.loads(line)
         yield {**each, "id": f"{each['kind']}-{number:03}"}
+
+
+def labelled_questions(folder: Path) -> Iterator[Record]:
+    """Yield the questions of `make repositories`."""
+    relevant = defaultdict[str, list[str]](list)
+    for label in read(folder / "qrels.jsonl.gz"):
+        relevant[label["query_id"]].append(label["doc_id"].partition("/")[2])
+    for question in read(folder / "queries.jsonl.gz"):
+        yield {**question, "kind": "labelled", "relevant": relevant[question["id"]]}
 
 
 def unpacked(data: Path, name: str, parent: Path) -> Path:
@@ -130,10 +136,17 @@ def table(values: dict[str, list[Record]]) -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="checkouts")
     parser.add_argument("systems", nargs="+", choices=[*SYSTEMS])
-    for flag in ("--data", "--labelled", "--folder"):
+    parser.add_argument("--labelled", type=Path)
+    parser.add_argument(
+        "--aside", nargs="*", default=[], help="repositories with rows of their own"
+    )
+    for flag in ("--data", "--folder"):
         parser.add_argument(flag, required=True, type=Path)
     options = parser.parse_intermixed_args()
     asked = list(questions(options.data, options.labelled))
+    for question in asked:
+        if question["repository"] in options.aside:
+            question["kind"] += " aside"
     values = answered(options.systems, asked, options.data, options.folder)
     for kind, rows in values.items():
         write_records(rows, str(options.folder / f"values-{kind}.jsonl"))

@@ -106,8 +106,8 @@ def checkouts(order: Order) -> Iterator[tuple[str, bytes]]:
                     member.size = len(content)
                     archive.addfile(member, io.BytesIO(content))
         yield f"{name}{order.set.get('ending', '.tar.xz')}", packed.getvalue()
-    for name in order.set.get("own", []):
-        yield name, order.own(name)
+    for name, source in order.set.get("own", {}).items():
+        yield name, order.own(source)
 
 
 def pages(order: Order) -> Iterator[tuple[str, bytes]]:

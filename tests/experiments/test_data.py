@@ -82,7 +82,7 @@ def sets(tmp_path):
     codebases = {"attic": {**attic, "language": "python", "root": "src"}}
     made = {
         "repositories": {"annotations": {**bench, "folder": "labels"}, "codebases": codebases},
-        "checkouts": {"codebases": codebases, "own": ["questions.jsonl"]},
+        "checkouts": {"codebases": codebases, "own": {"questions.jsonl": "questions.jsonl"}},
         "pages": {"codebases": {"test": {**attic, "root": "manual", "pages": r"\.en\.utf8$"}}},
         "localization": {
             "instances": {**bench, "file": "reports.jsonl"},
