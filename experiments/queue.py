@@ -19,7 +19,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -57,7 +57,8 @@ class Entry:
     stated: str
     hours: float
     seeds: Sequence[int]
-    make: str
+    variables: Mapping[str, str]
+    first: Sequence[str] = ()
     pairs: Sequence[str] = ()
     values: Sequence[str] = ()
     folder: str = ""
@@ -95,33 +96,47 @@ def run(data: str, limit: int | None = None) -> None:
         signal.signal(number, signal.default_int_handler)
     RUNS.mkdir(parents=True, exist_ok=True)
     os.environ["OMP_NUM_THREADS"] = "1"
-    tasks = [(entry, seed) for entry in entries() for seed in missing(entry)]
     with (RUNS / "running").open("a+") as running:
         try:
             fcntl.flock(running, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             sys.exit("the queue runs here already: make -C experiments queue-state")
-        failures = 0
-        for entry, seed in tasks[:limit]:
+        failed: list[str] = []
+        finished = 0
+        # the list is read again after each seed, so that one can add to it meanwhile
+        while finished != limit and (task := following(failed)):
+            entry, seed = task
             running.truncate(0)
             running.write(f"{entry.name}@{seed}")
             running.flush()
-            failures += not run_seed(entry, seed, data)
-    if failures:
-        sys.exit(f"{failures} of {len(tasks)} seeds failed; logs are in {RUNS}")
+            if run_seed(entry, seed, data):
+                finished += 1
+            else:
+                failed.append(f"{entry.name}@{seed}")
+    if failed:
+        sys.exit(f"failed: {', '.join(failed)}; logs are in {RUNS}")
+
+
+def following(failed: Sequence[str] = ()) -> tuple[Entry, int] | None:
+    """Return the next missing seed and its entry, without those that failed; None at the end."""
+    for entry in entries():
+        for seed in missing(entry):
+            if f"{entry.name}@{seed}" not in failed:
+                return entry, seed
+    return None
 
 
 def run_seed(entry: Entry, seed: int, data: str) -> bool:
     """Run a seed and keep its values; return whether it succeeded."""
     restored = list(restore())
-    words = entry.make.format(seed=seed).split()
+    words = [f"{name}={value}".format(seed=seed) for name, value in entry.variables.items()]
     old = [word for path in restored for word in ("-o", path)]
     goals = [str(path) for path in entry.files(seed)]
     command = ["make", "--no-print-directory", EXPERIMENTS, f"DATA={data}", *_content()["defaults"]]
     log, started = RUNS / f"{entry.name}@{seed}.log", time.monotonic()
     print(f"{entry.name}@{seed}: started", flush=True)
     with log.open("ab") as output:
-        status = within([*command, *old, *words, *goals], 365 * DAY_SECONDS, output)
+        status = within([*command, *old, *words, *entry.first, *goals], 365 * DAY_SECONDS, output)
     minutes = (time.monotonic() - started) / 60
     if status:
         print(f"{entry.name}@{seed}: failed with status {status}, see {log}", flush=True)
@@ -234,7 +249,10 @@ def main() -> None:
     parts.add_parser("state")
     asked = parser.parse_args()
     if asked.part == "run":
-        run(asked.data, asked.limit)
+        try:
+            run(asked.data, asked.limit)
+        except KeyboardInterrupt:
+            sys.exit("stopped: the next run continues from the last checkpoint")
     else:
         PAGE.write_text(page(), "utf-8")
         print(table(state(running_seed())))

@@ -19,7 +19,7 @@ LANGUAGES := python java go php javascript ruby
 SETS := $(LANGUAGES) adv $(if $(wildcard $(COSQA)),cosqa)
 CODE_SYSTEMS := mep sda santa spans hard again unlabelled unlabelled-sda
 # whose functions are pretrained on, and how many of them
-PACKAGES = $(shell $(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+PACKAGES = $(shell $(BIN)/python -c 'import orjson, pathlib; print(pathlib.Path(orjson.__file__).parents[1])')
 INSTALLED_PAIRS := 50000
 BEST := sda
 PRETRAINED_FLAGS := --document-length 160 --query-length 64 --batch-size 64 --learning-rate 2e-5 \

@@ -2,6 +2,7 @@
 # first sentence or names its page, of POWER_PAGES training pages, learns the section of its page that MiniLM finds
 # closest, of questions, which are about tables, one with a table; with POWER_NEGATIVES sections of other pages.
 #   raw   one pass over raw text       matched   raw, then a pass over two copies of raw text
+#   eal-eal   eal, then a second pass over masked tags
 #   eal   one pass over masked tags    eal-sal   eal, then a pass with and without tags      sal  the latter alone
 # eal makes the steps of raw and reads as many documents, eal-sal those of matched: both are SEAL's method, of
 # records whose views are all raw text. A page has the score of its best section, or the mean of its three best rows.
@@ -81,6 +82,7 @@ $(eval $(call power-model,raw,raw,element,$(POWER_LENGTH)))
 $(eval $(call power-model,matched,raw,structure,$(POWER_LENGTH),,$(POWER)/raw@%.model))
 $(eval $(call power-model,eal,seal,element,$(POWER_TAGGED),--tag-tokens))
 $(eval $(call power-model,eal-sal,seal,structure,$(POWER_TAGGED),--tag-tokens,$(POWER)/eal@%.model))
+$(eval $(call power-model,eal-eal,seal,element,$(POWER_TAGGED),--tag-tokens,$(POWER)/eal@%.model))
 $(eval $(call power-model,sal,seal,structure,$(POWER_TAGGED),--tag-tokens))
 
 # a run: its name, `@%` before the end if its model is trained, the model, what is read, its field and length

@@ -25,7 +25,7 @@ WITH_OBJECTIVE := $(foreach each,$(OVER_TREES),$(each)-c $(each)-ce)
 OTHER_SHAPES := right-branching balanced
 SHAPED := $(WITH_OBJECTIVE)
 # leave some out with MODELLED_SYSTEMS=…, or shapes with SHAPED=…
-MODELLED_SYSTEMS = $(WITH_OBJECTIVE) $(OVER_TEXT) $(foreach each,$(SHAPED),$(OTHER_SHAPES:%=$(each)-%)) strae-untrained
+MODELLED_SYSTEMS = $(WITH_OBJECTIVE) $(OVER_TEXT) $(foreach each,$(SHAPED),$(OTHER_SHAPES:%=$(each)-%)) $(OVER_TREES:%=%-untrained)
 OBJECTIVE_c := --objective contrastive
 OBJECTIVE_ce := --objective ce
 # for StrAE, 0.002 was worse than both
@@ -64,6 +64,7 @@ $(foreach each,$(WITH_OBJECTIVE),$(eval $(call modelled,$(each),constituency,$(e
   $(foreach shape,$(OTHER_SHAPES),$(eval $(call modelled,$(each)-$(shape),$(shape),$(each)))))
 $(foreach each,$(OVER_TEXT),$(eval $(call modelled,$(each),text,$(each))))
 $(call strae-model,models/strae-untrained,strae,constituency,$(SUM) --max-steps 0)
+$(foreach each,iornn tree-lstm,$(call strae-model,models/$(each)-untrained,$(each),constituency,$(FAST) --max-steps 0))
 
 # Stated on 2026-11-26, before the first training, from the paper's tables 3, 4 and 7: contrast helps StrAE and hurts
 # IORNN and Tree-LSTM; StrAE with contrast is above both with either objective, and above models of text; constituency

@@ -20,7 +20,7 @@ strae-scale: $(INSTALLED) ## StrAE and fastText at 216,247 sentences × 15 passe
 
 SCALED := $(STRAE)/scaled
 SCALED_RATES_strae := 0_001 0_004 0_016
-SCALED_RATES_self-strae := 0_00025 $(SCALED_RATES_strae)
+SCALED_RATES_self-strae := 0_0000625 0_00025 $(SCALED_RATES_strae)
 SCALED_RATES_fasttext := 0_05 0_2 0_3
 STRAE_ROWS := $(SCALED)/rows
 STRAE_TRAINED := $(SCALED)/trained

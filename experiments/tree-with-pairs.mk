@@ -53,14 +53,15 @@ PAIRED_TRAIN = OMP_NUM_THREADS=1 $(STRUCTKIT) train strae $< -q $(PAIRED_FLAGS) 
 # a model, its kind, name, shape of trees, seed, flags and, for its rate, whose it is; then its run
 define paired-model
 $(STRUCTURE)/$(1)/systems $(STRUCTURE)/$(1)/table.md: $(STRUCTURE)/$(1)/$(2)@$(4)
-$(STRUCTURE)/$(1)/$(2)@$(4).model: $(STRUCTURE)/$(1)/pairs-$(3).jsonl $(if $(6),$(STRUCTURE)/$(1)/rate-$(6))
-	$$(PAIRED_TRAIN) --seed $(4) $(5) $(if $(6),--learning-rate $$$$(cat $$(lastword $$^)))
+$(STRUCTURE)/$(1)/$(2)@$(4).model: $(STRUCTURE)/$(1)/pairs-$(3).jsonl $(if $(PAIRED_RATE_$(6)),,$(6:%=$(STRUCTURE)/$(1)/rate-%))
+	$$(PAIRED_TRAIN) --seed $(4) $(5) $(if $(6),--learning-rate $(or $(PAIRED_RATE_$(6)),$$$$(cat $$(lastword $$^))))
 $(call structure-run,$(1),$(2),$(3),$(4),)
 endef
 paired-models = $(if $(filter $(2),$(PAIRED_MODELS)),$(foreach seed,$(STRUCTURE_SEEDS),$(eval $(call \
   paired-model,$(1),$(2),$(3),$(seed),$(4),$(5)))))
 
 # rates tried, one seed: that with the lowest loss of held-out pairs at the end is taken; other shapes have that of own trees
+# PAIRED_RATE_own and PAIRED_RATE_words take the place of a pilot
 PAIRED_RATES := 0.002 0.006 0.02
 define paired-tried
 $(STRUCTURE)/$(1)/tried.jsonl $(STRUCTURE)/$(1)/rate-$(2): $(STRUCTURE)/$(1)/tried-$(2)@$(3).model

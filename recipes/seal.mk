@@ -1,6 +1,7 @@
 # SEAL and its controls. MiniLM is fine-tuned on raw text first (raw: PAIRS queries, first sentences and
 # questions, with NEGATIVES mined by MiniLM itself), and every other system starts from that:
 #   matched            raw text again, with as many passes as SEAL's two stages
+#   matched-tags       the same over pages with tags, which are one token each
 #   element-structure  SEAL: masked elements (EAL), then with and without tags (SAL); other orders
 #   mcls, santa        MCLS on raw text; SANTA on tagged pages
 # One model for each system and seed; each is searched in tagged pages and in untagged ones, and raw also
@@ -124,6 +125,7 @@ endef
 BASE := $(SEAL)/raw@%.model
 $(eval $(call seal-model,raw,contrastive,variants,$(SEAL_RAW),minilm))
 $(eval $(call seal-model,matched,contrastive,variants,$(SEAL_RAW) $(MATCHED),$(BASE)))
+$(eval $(call seal-model,matched-tags,contrastive,variants,--document-field tagged $(SEAL_TAGGED) $(MATCHED),$(BASE)))
 $(eval $(call seal-model,mcls,contrastive,variants,$(SEAL_MCLS) $(MATCHED),$(BASE)))
 $(eval $(call seal-model,santa,santa,masked,--normalize $(SEAL_TAGGED),$(BASE)))
 $(foreach order,$(ORDERS),$(eval $(call seal-model,$(order),seal,variants,--stages \
