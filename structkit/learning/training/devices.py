@@ -1,7 +1,7 @@
 """What torch computes with: a device at its fastest precision, processes that share it, weights.
 
 Every process ("rank") embeds its share of a batch; embeddings are exchanged, so that each sees all
-negatives, and gradients are added up: the result equals one process's.
+negatives, and gradients are added up: without dropout, the result equals one process's.
 
 Tests: tests/learning/training/test_devices.py, tests/test_reproducibility.py.
 """

@@ -231,8 +231,8 @@ class RunOptions(ErrorOptions):
     )
     nproc: int = setting(
         1,
-        "processes or GPUs that share each batch; the result is the same; use torchrun for "
-        "several machines",
+        "processes or GPUs that share each batch; but for dropout, the result is the same; use "
+        "torchrun for several machines",
         low=1,
         high=1024,
         group="speed",
