@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from statistics import median
+from statistics import median, stdev
 from typing import Any
 
 import orjson
@@ -66,8 +66,11 @@ class Claim:
     test: Sequence[str] = ()
     check: Sequence[str] = ()
     expect: str = "gain"
+    learned: Sequence[float] = ()  # the loss at the end of training, and that of guessing
     confounded: str = ""
     missing: str = ""
+    queued: str = ""
+    written_after: bool = False
 
 
 @cache
@@ -92,8 +95,10 @@ def report(name: str) -> Any:
 def with_seeds(compared: Record, rows: Mapping[str, Record]) -> Difference:
     """Return a difference over queries with the variance between seeds in its interval.
 
-    The variances of queries and of each system's seeds add up. The degrees of freedom are those of
-    Welch, The generalization of Student's problem, Biometrika 34, 1947.
+    The variances of queries and of seeds add up. Two systems that were trained with the same seeds
+    have the variance of their differences, seed by seed; otherwise, each has that of its own seeds.
+    The degrees of freedom are those of Welch, The generalization of Student's problem, Biometrika
+    34, 1947.
 
     >>> seal = {"system": "seal", "against": "bm25", "measure": "nDCG@10", "difference": 0.02}
     >>> seal |= {"difference_low": 0.01, "difference_high": 0.03}
@@ -101,14 +106,29 @@ def with_seeds(compared: Record, rows: Mapping[str, Record]) -> Difference:
     '0.020 [0.001, 0.039]'
     >>> with_seeds(seal, {"seal": {"seeds": 1}}).seeds
     'one seed'
+    >>> rows = {"seal": {"seeds": 2, "nDCG@10_seeds": {"0": 0.52, "1": 0.62}}}
+    >>> rows["raw"] = {"seeds": 2, "nDCG@10_seeds": {"0": 0.50, "1": 0.60}}
+    >>> str(with_seeds(seal | {"against": "raw"}, rows))  # the difference is the same in both seeds
+    '0.020 [0.010, 0.030]'
     """
     half, on = (compared["difference_high"] - compared["difference_low"]) / 2, measured(compared)
     freedom = compared.get("degrees", float("inf"))  # of a mean over languages, one less than these
-    parts = [(max(half / t.ppf(0.975, freedom), LEAST) ** 2, freedom)]
+    parts: list[tuple[float, float]] = [
+        (max(half / float(t.ppf(0.975, freedom)), LEAST) ** 2, freedom)
+    ]
     lacking = ""
-    for system in (compared["system"], compared["against"]):
-        if not UNTRAINED.fullmatch(system):
-            seeds, deviation = rows[system]["seeds"], rows[system].get(f"{on}_deviation")
+    trained = [
+        rows[system]
+        for system in (compared["system"], compared["against"])
+        if not UNTRAINED.fullmatch(system)
+    ]
+    seeded = [row.get(f"{on}_seeds", {}) for row in trained]
+    if len(seeded) == 2 and len(seeded[0]) > 1 and seeded[0].keys() == seeded[1].keys():
+        paired = [value - seeded[1][seed] for seed, value in seeded[0].items()]
+        parts.append((stdev(paired) ** 2 / len(paired), len(paired) - 1))
+    else:
+        for row in trained:
+            seeds, deviation = row["seeds"], row.get(f"{on}_deviation")
             if deviation is None:
                 lacking = "one seed" if seeds < 2 else "seeds not kept"
             else:
@@ -149,12 +169,19 @@ def difference(name: str, system: str, against: str, on: str) -> Difference:
 def doubts(claim: Claim) -> str:
     """Why a difference says nothing about the claim; empty if it does."""
     found = [each for each in (claim.confounded, difference(*claim.test).seeds) if each]
-    check = difference(*claim.check) if claim.check else None
-    if check and check.low <= 0:
-        trained, start = (RATE.sub("", each) for each in claim.check[1:3])
-        found.append(f"check: {trained} − {start} {check}")
-    elif not found and (check is None or check.seeds):
-        found.append(f"check: {check.seeds if check else 'none'}")
+    if claim.learned:
+        loss, guessing = claim.learned
+        if loss >= guessing:
+            found.append(f"check: entity loss {loss}, of guessing by frequency {guessing}")
+    elif claim.check:
+        check = difference(*claim.check)
+        if check.low <= 0:
+            trained, start = (RATE.sub("", each) for each in claim.check[1:3])
+            found.append(f"check: {trained} − {start} {check}")
+        elif check.seeds and not found:
+            found.append(f"check: {check.seeds}")
+    elif not found:
+        found.append("check: none")
     return "; ".join(found)
 
 
@@ -195,15 +222,40 @@ def gains() -> str:
         "|---|---|---|---:|---:|---|",
     ]
     for row in content()["gains"]:
-        name, model = row["cost"]
-        seconds = median(
-            each["seconds"]
-            for each in report(name)["trainings"]
-            if each["model"].partition("@")[0] == model
+        cells = (
+            *(row[name] for name in ("method", "start", "against")),
+            difference(*row["test"]),
+            training_time(*row["cost"]),
         )
-        cost = f"{seconds / 60:.0f} min" if seconds > 90 else f"{seconds:.0f} s"
-        cells = (row["method"], row["start"], row["against"], difference(*row["test"]), cost)
         lines.append(f"| {' | '.join(map(str, cells))} | {row['advice']} |")
+    return "\n".join(lines) + "\n"
+
+
+def training_time(name: str, model: str) -> str:
+    """Return the median time of a model's trainings in a report."""
+    seconds = median(
+        each["seconds"]
+        for each in report(name)["trainings"]
+        if each["model"].partition("@")[0] == model
+    )
+    return f"{seconds / 60:.0f} min" if seconds > 90 else f"{seconds:.0f} s"
+
+
+def lead() -> str:
+    """Return the table of the main claims: verdict, start, difference and cost."""
+    of_test = {tuple(each.test): each for _, some in claims() for each in some}
+    every = [judged(each)[0] for each in of_test.values() if each.test]
+    counts = ", ".join(f"{every.count(result)} {result}" for result in MARKS)
+    lines = [
+        f"Of {len(every)} measured claims: {counts}. The main ones:\n",
+        "| | claim | start | difference | training |",
+        "|---|---|---|---:|---:|",
+    ]
+    for row in content()["lead"]:
+        result, _, found = judged(of_test[tuple(row["test"])])
+        mark = f"{MARKS[result]} {result}"
+        cells = (mark, row["claim"], row["start"], found, training_time(*row["cost"]))
+        lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines) + "\n"
 
 
@@ -219,14 +271,19 @@ def line(claim: Claim) -> str:
     result, why, found = judged(claim)
     if found is None:
         return f"{MARKS[result]} {claim.claim}: {why}"
-    star = "\\*" if claim.test[0] in content()["written_after"] else ""
-    told = f"{MARKS[result]} {claim.claim}{star}: {found} (`{Path(claim.test[0]).name}`)"
-    return f"{told}; {why}" if why else told
+    after = claim.written_after or claim.test[0] in content()["written_after"]
+    star = "\\*" if after else ""
+    parts = [f"{MARKS[result]} {claim.claim}{star}: {found} (`{Path(claim.test[0]).name}`)"]
+    if why:
+        parts.append(why)
+    if claim.queued:
+        parts.append(f"queue: `{claim.queued}`")
+    return "; ".join(parts)
 
 
 def page() -> str:
     """Return the page of all tables and figures with their claims."""
-    parts = [content()["head"]]
+    parts = [content()["head"].replace("LEAD\n", lead())]
     for paper in content()["papers"]:
         parts += [f"## {paper['title']}\n", f"{paper['scale']}\n"]
         lines = [f"| {' | '.join(COLUMNS)} |", f"|{'---|' * len(COLUMNS)}"]

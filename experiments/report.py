@@ -41,7 +41,7 @@ from structkit.scoring.measures import Values, compare, interval
 from tests.jsonl import read as records
 
 TESTED = ("difference", "difference_low", "difference_high", "p_randomization")
-ENDS = ("_low", "_high", "_deviation")  # of a measure, in a row
+ENDS = ("_low", "_high", "_deviation", "_seeds")  # of a measure, in a row
 P_VALUES = ("p_randomization", "p_bootstrap", "p_t")
 REPORTS, REPORT = Path("experiments/reports"), Path("experiments/REPORT.md")
 SENTENCES = ("STS 12", "STS 16", "STS B", "SICK R")  # tasks whose mean is printed too
@@ -53,6 +53,7 @@ pooled, languages; [claims](../docs/explanation/claims.md) add seeds. Titles lin
 *Numbers* to all systems. The hypotheses of code-batches, code-unlabelled, code-weights, seal-parts,
 seal-power, seal-tables, strae-models, strae-pairs, strae-paraphrases, strae-scale, strae-tuned,
 table-alignment and, for pretraining, products were stated before the runs, the others afterwards.
+So were two of code-weights, about original-0.
 """
 
 
@@ -90,8 +91,9 @@ class Systems:
         for column, name in enumerate(self.measures):
             row[name] = float(values[:, :, column].mean())
             row |= {f"{name}_low": float(low[column]), f"{name}_high": float(high[column])}
-            if len(values) > 1:
-                row[f"{name}_deviation"] = float(values[:, :, column].mean(axis=1).std(ddof=1))
+            if self.seeds[system] != [""]:
+                means = values[:, :, column].mean(axis=1)  # (seeds,)
+                row |= of_seeds(name, self.seeds[system], means)
         if several:
             row["between seeds"] = row.get(f"{self.measures[0]}_deviation", "")
         return row
@@ -115,6 +117,18 @@ class Systems:
     def _before(system: str, other: str, against: Sequence[str]) -> bool:
         """Whether the pair was compared already, the other way round."""
         return list(against).index(system) < list(against).index(other)
+
+
+def of_seeds(name: str, seeds: Sequence[str], means: Values) -> Record:
+    """Return the columns of a measure's values by seed, and their deviation.
+
+    >>> of_seeds("RR", ["0", "1"], np.array([0.2, 0.4]))
+    {'RR_seeds': {'0': 0.2, '1': 0.4}, 'RR_deviation': 0.14142135623730953}
+    """
+    found: Record = {f"{name}_seeds": dict(zip(seeds, means.tolist(), strict=True))}
+    if len(means) > 1:
+        found[f"{name}_deviation"] = float(means.std(ddof=1))
+    return found
 
 
 def holm(values: Sequence[float]) -> list[float]:
@@ -169,8 +183,10 @@ def of_sets(
     rows: dict[str, Record] = {}
     compared: list[Record] = []
     means: dict[str, dict[str, Values]] = {}  # (seeds,) each, by set and system
+    seeds: dict[str, list[str]] = {}  # by system
     for name, scored in sets.items():
         systems = Systems(scored)
+        seeds |= systems.seeds
         means[name] = {each: found[:, :, 0].mean(axis=1) for each, found in systems.values.items()}
         for column, measure in enumerate(systems.measures if every else systems.measures[:1]):
             told = f"{name}/{measure}" if every else name
@@ -181,10 +197,11 @@ def of_sets(
                 rows[each["system"]] = rows.get(each["system"], {}) | own
             found = {"measure": told, "queries": systems.queries}
             compared += [each | found for each in systems.comparisons(against, column)]
-    for row in (each for each in rows.values() if each["seeds"] > 1):
-        for name, *parts in pools:
-            seeds = np.mean([means[part][row["system"]] for part in parts if part in means], axis=0)
-            row[f"{name}_deviation"] = float(seeds.std(ddof=1))
+    for system, row in rows.items():
+        if seeds[system] != [""]:
+            for name, *parts in pools:
+                pool = np.mean([means[part][system] for part in parts if part in means], axis=0)
+                row |= of_seeds(name, seeds[system], pool)
     return list(rows.values()), compared
 
 
@@ -338,7 +355,7 @@ def main_values(row: Record, *, suite: bool = False) -> Record:
         single, shown = {*(measures[1:] if "queries" in row else ())}, {}
     ends = {f"{name}{end}" for name in single for end in ENDS}
     if not suite:  # printed as `between seeds`
-        ends |= {name for name in row if name.endswith("_deviation")}
+        ends |= {name for name in row if name.endswith(ENDS[2:])}
     left = row.keys() - ends - (single - shown.keys())
     return {name: shown.get(name, value) for name, value in row.items() if name in left}
 

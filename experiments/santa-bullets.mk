@@ -125,6 +125,8 @@ $(BULLETS)/values.jsonl: $(BULLETS)/test-qrels.jsonl $(BULLET_RUNS)
 # run: so does pretraining without a labelled pair, and entity prediction adds to it
 BULLET_HYPOTHESES := words-sda:words words-sda:bm25 tuned:start tuned:bm25 \
   pretrained:start pretrained:bm25 pretrained:pretrained-sda
+# written on 2026-11-28, after the run, from the paper: hard negatives add
+BULLET_HYPOTHESES += hard:sda
 $(BULLETS)/report.json: $(BULLETS)/values.jsonl
 	$(GATHER) $< --title 'Products by their descriptions' --stated $(BULLET_HYPOTHESES) \
 	  --against $(if $(MODEL),start) bm25 bm25-tuned words $(filter untrained sda pretrained-sda,$(BULLET_SYSTEMS)) \

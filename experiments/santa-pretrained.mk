@@ -191,6 +191,8 @@ CODE_HYPOTHESES = sda:start:pooled sda:start:adv sda:start:cosqa $(patsubst %,sd
   masked-0.1:spans:pooled masked-0.1:spans:adv $(foreach each,masked original,$(each)-0.1:$(each)-0:renamed $(each)-1:$(each)-0:renamed) \
   packages:start:pooled $(LANGUAGES:%=packages:start:%) packages:bm25:pooled packages:packages-plain:pooled \
   $(ZERO_SHOT_HYPOTHESES) $(BATCHED_HYPOTHESES) $(DECODER_HYPOTHESES) $(ROW_HYPOTHESES)
+# written on 2026-11-28, after the run, from the paper: alignment improves search, and so does masked code
+CODE_HYPOTHESES += original-0:start:pooled original-0:masked-0:pooled
 $(CODE)/report.json: $(SETS:%=$(CODE)/values-%.jsonl)
 	$(GATHER) $^ --title '$(CODE_TITLE)' \
 	  --against start $(CODE_BM25) $(filter sda again masked-0 original-0 spans packages-plain $(DECODER_AGAINST) batch-16 batch-16-longer vector,$(CODE_SYSTEMS)) --stated $(CODE_HYPOTHESES) \
