@@ -390,10 +390,13 @@ def _end_child(child: int, working: Event, tasks: IO[bytes], results: IO[bytes])
             while not ended and time.monotonic() < until:
                 ended, _ = os.waitpid(child, os.WNOHANG)
                 time.sleep(0 if ended else POLL_SECONDS)
+    except ChildProcessError:
+        ended = child  # its end was not kept for us: SIGCHLD is ignored
     finally:
         if not ended:
             os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
+            with suppress(ChildProcessError):
+                os.waitpid(child, 0)
     for each in (tasks, results):
         with suppress(OSError):  # it did not read everything
             each.close()

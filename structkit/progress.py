@@ -12,9 +12,12 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
+from io import FileIO, TextIOWrapper
+from typing import Any
 
 from structkit.errors import surface
 
@@ -136,34 +139,67 @@ def printable(text: str) -> str:
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
-# control characters, marks of direction and unseen ones; not colors and links that we write
-TERMINAL_UNSAFE = re.compile(
-    "(\x1b\\[[\\d;]*m|\x1b\\]8;[^\x00-\x1f]*\x1b\\\\)|"
+# what a terminal obeys or does not show: control characters, marks of direction, unseen ones
+OBEYED = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f]"
 )
+STYLES = "\x1b\\[[\\d;]*m|\x1b\\]8;[^\x00-\x1f]*\x1b\\\\"  # colors and links
+CURSOR_MOVES = "\r|\x1b\\[[\\d;]*[AK]"  # of progress lines
+NOTHING = "(?!)"  # matches nowhere
 
 
-def for_terminal(data: bytes) -> bytes:
+@cache
+def _escaping(kept: str) -> re.Pattern[str]:
+    return re.compile(f"({kept})|{OBEYED}")
+
+
+def for_terminal(data: bytes, kept: str = NOTHING) -> bytes:
     r"""Return output as a terminal gets it: characters that it would obey become JSON's escapes.
 
-    >>> for_terminal("tea \x9b31m \u202e".encode())
-    b'tea \\u009b31m \\u202e'
+    `kept` is a pattern of those that pass.
+
+    >>> for_terminal("tea \x1b[31m \u202e".encode())
+    b'tea \\u001b[31m \\u202e'
     """
     text = data.decode(errors="backslashreplace")
-    return TERMINAL_UNSAFE.sub(lambda found: found[1] or json.dumps(found[0])[1:-1], text).encode()
+    found = _escaping(kept)
+    return found.sub(lambda match: match[1] or json.dumps(match[0])[1:-1], text).encode()
 
 
-def guard_stderr() -> None:
-    """Let what libraries write to a terminal pass `for_terminal`; they may move the cursor."""
-    write = sys.stderr.write
+class Terminal(FileIO):
+    """Descriptor that gets no characters which a terminal would obey, but the `kept` ones."""
 
-    def guarded(text: str) -> int:
-        parts = re.split(r"(\r|\x1b\[[\d;]*[AK])", text)
-        parts[::2] = (for_terminal(each.encode(errors="replace")).decode() for each in parts[::2])
-        return write("".join(parts))
+    def __init__(self, file: int | str, kept: str = NOTHING) -> None:
+        super().__init__(file, "wb", closefd=isinstance(file, str))
+        self.kept = kept
 
-    sys.stderr.write = guarded  # type: ignore[method-assign]
+    def write(self, data: Any) -> int:
+        left = memoryview(for_terminal(bytes(data), self.kept) if self.isatty() else data)
+        while left:
+            left = left[super().write(left) or 0 :]
+        return len(data)
+
+
+class Messages(Terminal):
+    """Descriptor of stderr: a command goes on where its messages cannot be written."""
+
+    def write(self, data: Any) -> int:
+        with suppress(OSError):
+            super().write(data)
+        return len(data)
+
+
+def guard_streams() -> None:
+    """Let all text for people pass a `Terminal`, whoever writes it."""
+    if sys.stdout:
+        sys.stdout = _text_file(Terminal(1, STYLES))
+    if sys.stderr:  # libraries show progress there
+        sys.stderr = _text_file(Messages(2, f"{STYLES}|{CURSOR_MOVES}"))
+
+
+def _text_file(file: Any) -> TextIOWrapper:
+    return TextIOWrapper(file, "utf-8", "backslashreplace", line_buffering=True)
 
 
 def format_count(number: int, noun: str) -> str:

@@ -254,6 +254,8 @@ def status_of(*words: str) -> int:
     """The exit status of `structkit WORDS`, run in this process."""
     with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
         patch.setattr(sys, "argv", ["structkit", *words])
+        for name in ("stdout", "stderr"):  # the program has its own
+            patch.setattr(sys, name, getattr(sys, name))
         main()
     return ended.value.code or 0
 

@@ -9,6 +9,7 @@ import errno
 import gc
 import inspect
 import os
+import signal
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +28,7 @@ from structkit.command import Command, Group, Program
 from structkit.errors import UserError, flag, spell_settings
 from structkit.paths import ignore_relative_folders, keep_apart, move_torch_cache
 from structkit.processes import exit_program, make_repeatable, raise_at_signals
-from structkit.progress import complain, guard_stderr, hush
+from structkit.progress import complain, guard_streams, hush
 from structkit.settings import (
     HELP_GROUPS,
     Setting,
@@ -317,9 +318,10 @@ app.params.extend(get_install_completion_arguments())
 
 def main() -> NoReturn:
     """Run the program, and turn errors that the user can fix into one line and an exit status."""
+    _use_utf8()
     _keep_closed()
-    if os.isatty(2):
-        guard_stderr()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # a parent that ignores it hides ended children
+    guard_streams()
     prepare_libraries()
     gc.set_threshold(10_000)  # looking for cycles more often takes 5 % of a first read
     with raise_at_signals() as came:
@@ -339,6 +341,12 @@ def prepare_libraries() -> None:
     make_repeatable()
     # waiting threads sleep, because spinning ones take twice the time on a busy machine
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
+def _use_utf8() -> None:
+    """Start again in Python's UTF-8 mode where names of files would be read as ASCII."""
+    if sys.getfilesystemencoding() == "ascii" and sys.executable:
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
 
 
 def _keep_closed() -> None:

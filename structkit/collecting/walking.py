@@ -26,7 +26,7 @@ from structkit.errors import UserError, flag
 from structkit.extras import require
 from structkit.paths import FOLDER_FLAGS, NOT_REGULAR, open_below, open_found, refuse_pipe
 from structkit.progress import say
-from structkit.records.jsonl import Record, Shard, cannot_read
+from structkit.records.jsonl import Record, Shard, cannot_read, read_stdin
 from structkit.settings import setting
 
 # reasons for skipping a file, and remedies
@@ -320,7 +320,7 @@ def named_paths(paths: Sequence[str]) -> Iterator[str]:
     """Yield the paths of the command. Errors: a wrong name, before any work is done."""
     for path in paths:
         if path == "-":
-            data = sys.stdin.buffer.read()
+            data = read_stdin()
             names = data.split(b"\0" if b"\0" in data else b"\n")
             yield from (os.fsdecode(name) for name in names if name)
         elif os.path.lexists(path):

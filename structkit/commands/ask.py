@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
@@ -24,7 +23,7 @@ from structkit.learning.encoding.settings import (
 )
 from structkit.paths import cache_folder, keep_apart
 from structkit.progress import printable, say
-from structkit.records.jsonl import Record
+from structkit.records.jsonl import Record, read_stdin
 from structkit.records.output import Output, format_table, write_drawn, write_records
 from structkit.records.stream import OutputOptions
 from structkit.searching import Kind
@@ -334,10 +333,10 @@ def with_questions(settings: Settings) -> Settings:
         also, questions = (*also, questions[0]), questions[1:]
     if instead:
         return replace(settings, also=also, questions=questions)
-    if questions == ("-",) or not (questions or sys.stdin.isatty()):
+    if questions == ("-",) or not (questions or os.isatty(0)):
         from structkit.asking.report import is_one
 
-        text = sys.stdin.buffer.read().decode("utf-8-sig", "replace")
+        text = read_stdin().decode("utf-8-sig", "replace")
         questions = (text,) if is_one(text) else tuple(text.splitlines())
     elif all(len(each.split()) < 2 for each in questions):  # a shell took a sentence apart
         questions = (" ".join(questions),)

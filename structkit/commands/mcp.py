@@ -20,6 +20,7 @@ from structkit.command import Command, command_of
 from structkit.errors import Surface, UserError, unknown, use_surface
 from structkit.extras import missing_training_package, require
 from structkit.processes import POLL_SECONDS, end_now
+from structkit.records.jsonl import refuse_closed_stdin
 from structkit.records.output import whole_file
 from structkit.searching import Kind
 from structkit.settings import make, offline_setting, setting
@@ -136,6 +137,7 @@ def mcp(settings: Settings) -> None:
     if settings.install:
         return _install(settings, settings.install)
     library = require("mcp.server.mcpserver", "mcp")
+    refuse_closed_stdin()
     about = ABOUT + ", ".join(settings.folders)
     server = library.MCPServer("structkit", version=__version__, instructions=about)
     error = library.exceptions.ToolError
@@ -186,7 +188,7 @@ def _install(settings: Settings, agent: str) -> None:
         known = tomllib.loads(whole) if is_toml else known  # another form of table refuses it
     except (ValueError, AttributeError):
         raise UserError(f"is not as {agent} reads it", f"add {lines}").at(str(path)) from None
-    question = "\nAdd these lines? [y/N]" if sys.stdin.isatty() else ""
+    question = "\nAdd these lines? [y/N]" if os.isatty(0) else ""
     print(f"{path}:\n{lines}{question}")  # noqa: T201 what it adds
     if not question or sys.stdin.readline().lower().startswith("y"):
         path.parent.mkdir(parents=True, exist_ok=True)

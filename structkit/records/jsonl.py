@@ -5,6 +5,7 @@ Gzip and Parquet are unpacked; a line that is too long for memory is refused.
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import json
@@ -166,12 +167,29 @@ def _not_json_kind(value: Any) -> str:
     return next(filter(None, inner), "")
 
 
+def read_stdin() -> bytes:
+    """Return all that stdin holds. Errors: `UserError` if it is closed."""
+    refuse_closed_stdin()
+    with open(0, "rb", closefd=False) as file:
+        return file.read()
+
+
+def refuse_closed_stdin() -> None:
+    """Raise if stdin is closed, or only open to be written."""
+    try:
+        os.read(0, 0)
+    except OSError as error:
+        raise cannot_read(error).at(input_name("-")) from None
+
+
 def cannot_read(error: Exception) -> UserError:
     """Return the error for an input that cannot be read or decompressed, with a remedy."""
     if isinstance(error, IsADirectoryError):
         return UserError("is a folder", "name the files in it")
     if isinstance(error, gzip.BadGzipFile) and "Not a gzipped" in str(error):
         return UserError(f"cannot be read: {error}", "rename it without .gz")
+    if isinstance(error, OSError) and error.errno == errno.EBADF:
+        return UserError("is closed", "name a file, or write to it")
     if isinstance(error, OSError) and error.strerror:
         return UserError(f"cannot be read: {error.strerror}", "check its name and permissions")
     return UserError(f"cannot be read: {error}", COPY_AGAIN)  # from decompression

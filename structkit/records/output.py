@@ -18,7 +18,7 @@ import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from io import BufferedRandom, FileIO
+from io import BufferedRandom, BufferedWriter, FileIO
 from pathlib import Path
 from textwrap import wrap
 from typing import IO, Any, Self, cast
@@ -27,7 +27,7 @@ import orjson
 
 from structkit.errors import UserError, flag
 from structkit.paths import descriptor_named
-from structkit.progress import for_terminal, waiting
+from structkit.progress import NOTHING, Terminal, waiting
 from structkit.records.jsonl import BUFFER_BYTES, Record
 
 MAX_NAME_BYTES = 255  # bytes of a name, if the system gives no limit
@@ -341,13 +341,11 @@ def dump(record: Record) -> bytes:
 class Output:
     """File that appears whole or not at all, or stdout (`-`); `name` is its setting's.
 
-    A terminal gets no control characters.
+    A terminal gets no control characters, except those of the pattern `kept`.
     """
 
-    person = False  # whether one looks at it
-
-    def __init__(self, path: str = "-", name: str = "output") -> None:
-        self.path, self.name = path, name
+    def __init__(self, path: str = "-", name: str = "output", kept: str = NOTHING) -> None:
+        self.path, self.name, self.kept = path, name, kept
         self.whole: WholeFile | None = None
         with self._writing():
             self.handle = self._open()
@@ -363,14 +361,11 @@ class Output:
     def _open(self) -> IO[bytes]:
         descriptor = 1 if self.path == "-" else descriptor_named(self.path)
         if descriptor is not None:
-            # a person at a terminal sees each record at once, a pipe gets blocks
-            self.person = os.isatty(descriptor)
-            buffer = 0 if self.person else BUFFER_BYTES
-            return open(descriptor, "wb", buffering=buffer, closefd=False)
+            if os.isatty(descriptor):  # a person sees each record at once, a pipe gets blocks
+                return cast(IO[bytes], Terminal(descriptor, self.kept))
+            return open(descriptor, "wb", buffering=BUFFER_BYTES, closefd=False)
         if os.path.exists(self.path) and not os.path.isfile(self.path):
-            other = open(self.path, "wb", buffering=BUFFER_BYTES)  # a device or a named pipe
-            self.person = other.isatty()
-            return other
+            return BufferedWriter(Terminal(self.path, self.kept), BUFFER_BYTES)  # a device, a pipe
         self.whole = WholeFile(self.path)
         if self.whole.target.endswith(".gz"):
             # no name and no time inside: the same records give the same bytes
@@ -379,7 +374,7 @@ class Output:
 
     def write(self, data: bytes) -> None:
         try:
-            self.handle.write(for_terminal(data) if self.person else data)
+            self.handle.write(data)
         except OSError as error:
             raise self._reported(error) from None
 
@@ -395,7 +390,7 @@ class Output:
                 except TypeError:
                     line = dump(record)
             try:  # not around the loop: an error that `records` raises is not about the output
-                write(for_terminal(line) if self.person else line)
+                write(line)
             except OSError as error:
                 raise self._reported(error) from None
 

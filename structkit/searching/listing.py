@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from structkit.progress import colored, printable
+from structkit.progress import STYLES, colored, printable
 from structkit.records.jsonl import Record, Records
 from structkit.records.output import Output
 from structkit.searching.lines import Line, best_rows
@@ -38,7 +38,7 @@ def write_answers(
     documents = {record["id"]: record for record in every if record["id"] in ids}
     numbered = {str(number): text for number, text in enumerate(questions, 1)}
     width = shutil.get_terminal_size().columns
-    with Output("-") as output:
+    with Output(kept=STYLES) as output:
         output.write(f"{listing(hits, numbered, documents, width, rows)}\n".encode())
 
 

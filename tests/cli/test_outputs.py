@@ -1,7 +1,6 @@
 """An output is whole or what it was before, and stays the kind of file that it is."""
 
 import hashlib
-import json
 import os
 import resource
 import subprocess
@@ -10,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from conftest import environment
-from terminals import plain, seen
 
 from tests.cli.complaints import GOOD, complaint
 
@@ -144,26 +142,3 @@ def test_a_deleted_current_folder_is_one_line(run, tmp_path):
         **{"shell": True, "cwd": tmp_path, "capture_output": True, "env": environment()},
     )
     assert 0 == whole.returncode, whole.stderr
-
-
-HOSTILE = "tea\x1b[31m\x9b31m\x7f\u202e\x07\u200f"
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "select run.jsonl",
-        "select records.jsonl",
-        "score --qrels qrels.jsonl run.jsonl --per-query",
-    ],
-)
-def test_no_control_characters_of_data_reach_a_terminal(tmp_path, words):
-    ids = {"query_id": HOSTILE, "doc_id": f"d{HOSTILE}"}
-    hit = {**ids, "score": 1.0, "rank": 1, "query": HOSTILE, HOSTILE: "value", "text": "tea"}
-    other = {"id": HOSTILE, HOSTILE: HOSTILE, "others": [{HOSTILE: 1}], "best": {HOSTILE: HOSTILE}}
-    for name, record in {"run": hit, "records": other, "qrels": {**ids, "relevance": 1}}.items():
-        line = json.dumps(record, ensure_ascii=False)
-        (tmp_path / f"{name}.jsonl").write_text(f"{line}\n")
-    text = plain(seen(tmp_path, *words.split()))
-    assert "tea" in text and "\x1b[31m" not in seen(tmp_path, *words.split())
-    assert not [each for each in text if not each.isprintable() and each != "\n"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import platform
 import shlex
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -105,7 +104,7 @@ def _train_in_process(
     keep_apart(writes, [*(files or ["-"]), *method.reads])
     rejected = Rejects(options.on_error, None if rank() else options.rejects)
     with quiet_block(options.quiet or rank() > 0), lock_output(output), rejected as rejects:
-        if not files and method.without_records and sys.stdin.isatty():
+        if not files and method.without_records and os.isatty(0):
             files = [os.devnull]  # a person means the start model alone
         folder = run_folder(output, options)
         check_processes(name, method, files, options)
