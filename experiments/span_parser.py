@@ -32,14 +32,14 @@ from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.folders import write_weights
 from structkit.learning.span_parser.features import (
-    FILE,
-    KINDS,
-    SPECIAL,
-    UNKNOWN,
+    FEATURE_NAMES,
+    SPECIAL_NAMES,
+    UNKNOWN_ROW,
+    VOCABULARY_FILE,
     Features,
     features,
 )
-from structkit.learning.span_parser.parser import Weights, pieces
+from structkit.learning.span_parser.parser import Weights, split_text
 from structkit.learning.training.data import Spool, Step
 from structkit.learning.training.method import GradientSettings, RunOptions
 from structkit.learning.training.trainer import TrainingModule, seed_parameters
@@ -83,16 +83,18 @@ class Learned(Features):
         words: Counter[str] = Counter()
         for sentence in sentences:
             words.update(sentence)
-        counted = {kind: Counter[str]() for kind in KINDS}
+        counted = {kind: Counter[str]() for kind in FEATURE_NAMES}
         for word, count in words.items():
-            for kind, name in zip(KINDS, features(word), strict=True):
+            for kind, name in zip(FEATURE_NAMES, features(word), strict=True):
                 counted[kind][name] += count
         tables = {}
         for kind, counts in counted.items():
             kept = [name for name, count in counts.items() if count >= minimum]
             kept.sort(key=lambda name, counts=counts: (-counts[name], name))  # type: ignore[misc]
-            tables[kind] = [*SPECIAL, *kept[: MAXIMUM[kind]]]
-        return cls(tables, {name: counted["word"][name] for name in tables["word"][len(SPECIAL) :]})
+            tables[kind] = [*SPECIAL_NAMES, *kept[: MAXIMUM[kind]]]
+        return cls(
+            tables, {name: counted["word"][name] for name in tables["word"][len(SPECIAL_NAMES) :]}
+        )
 
     def rarity(self, strength: float) -> NDArray[np.float32]:
         """Return the probability of hiding each row of the word table in training.
@@ -102,7 +104,7 @@ class Learned(Features):
         """
         counts = [self.counts.get(name, 0) for name in self.tables["word"]]
         rare = strength / (strength + np.maximum(1, np.array(counts, np.float32)))
-        rare[: len(SPECIAL)] = 0
+        rare[: len(SPECIAL_NAMES)] = 0
         return rare.astype(np.float32)
 
 
@@ -220,7 +222,7 @@ def hide_words(numbers: Tensor, rarity: Tensor) -> Tensor:
     """Return the rows (texts, 4, words) with rare words replaced at random by the unknown one."""
     words = numbers[:, 0]
     hide = torch.rand(words.shape, device=words.device) < rarity[words]
-    return torch.cat([words.masked_fill(hide, UNKNOWN)[:, None], numbers[:, 1:]], dim=1)
+    return torch.cat([words.masked_fill(hide, UNKNOWN_ROW)[:, None], numbers[:, 1:]], dim=1)
 
 
 class SpanTraining(TrainingModule):
@@ -298,8 +300,11 @@ class SpanTraining(TrainingModule):
         """Write the weights, in 16 bits, and the vocabulary."""
         weights = self.scorer.weights().items()
         write_weights(folder, {name: each.astype(np.float16) for name, each in weights})
-        tables = {kind: names[len(SPECIAL) :] for kind, names in self.features.tables.items()}
-        (folder / FILE).write_bytes(orjson.dumps(tables, option=orjson.OPT_APPEND_NEWLINE))
+        special = len(SPECIAL_NAMES)
+        tables = {kind: names[special:] for kind, names in self.features.tables.items()}
+        (folder / VOCABULARY_FILE).write_bytes(
+            orjson.dumps(tables, option=orjson.OPT_APPEND_NEWLINE)
+        )
 
     def metadata(self) -> dict[str, Any]:
         return {"words": self.features.sizes()[0]}
@@ -315,7 +320,7 @@ def _candidates(words: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def parts(record: Record) -> list[tuple[list[str], list[tuple[int, int]]]]:
     """Return the words and spans of a record, split as parsing splits a text that is too long."""
     cut = []
-    for start, end in pieces(record["words"]):
+    for start, end in split_text(record["words"]):
         inside = [
             (low - start, high - start)
             for low, high in record["spans"]

@@ -19,7 +19,7 @@ class Method(Channels, NodeSettings):
 
     example: ClassVar[str] = "structkit train self-strae sentences.jsonl -o models/self-strae"
 
-    def untrained(self, words: int) -> Any:
+    def make_model(self, words: int) -> Any:
         from structkit.learning.strae.model import StrAE
 
         return StrAE(words, self)

@@ -26,7 +26,7 @@ class Method(Channels, NodeSettings):
         "structkit train self-strae-plus --on-error skip sentences.jsonl -o models/self-strae-plus"
     )
     ce_mean: ClassVar[str] = "token"
-    shortest: ClassVar[int] = 4
+    min_words: ClassVar[int] = 4
 
     embedding_size: int = setting(256, source=CODE)
     channels: int = setting(16, source=CODE)
@@ -36,7 +36,7 @@ class Method(Channels, NodeSettings):
     max_grad_norm: float = setting(1.0, source=CODE)
     max_length: int | None = setting(200, source=CODE)
 
-    def untrained(self, words: int) -> Any:
+    def make_model(self, words: int) -> Any:
         from structkit.learning.strae.model import StrAE
 
         return StrAE(words, self)

@@ -19,7 +19,7 @@ class Method(Channels, NodeSettings, GivenTrees):
 
     example: ClassVar[str] = "structkit train strae trees.jsonl -o models/strae"
 
-    def untrained(self, words: int) -> Any:
+    def make_model(self, words: int) -> Any:
         from structkit.learning.strae.model import StrAE
 
         return StrAE(words, self)

@@ -61,7 +61,7 @@ def ours(kind: str, sentences: Sentences) -> Callable[[], Any]:
     method = load("method", "self-strae" if kind == "self-strae" else "strae")
     settings: NodeSettings = method(objective=objective)
     vocabulary = Vocabulary([str(number) for number in range(WORDS)])
-    training = StraeTraining(settings, settings.untrained(WORDS), vocabulary, sentences).train()
+    training = StraeTraining(settings, settings.make_model(WORDS), vocabulary, sentences).train()
     optimizer = training.optimizer()
     step = Step(0, "train", 0, list(range(len(sentences))))
 

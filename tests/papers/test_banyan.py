@@ -22,7 +22,7 @@ Method = registry.load("method", "banyan")
 def training(sentences, **changes):
     """A training of the method over sentences of numbers, in float64."""
     method = Method(**{"embedding_size": 12, "channels": 4, "batch_size": 64} | changes)
-    model = samples.wide(method.untrained(WORDS)).double()
+    model = samples.wide(method.make_model(WORDS)).double()
     with torch.no_grad():
         for name in ("compose_bias", "decompose_bias"):
             getattr(model, name).uniform_(-0.3, 0.3)

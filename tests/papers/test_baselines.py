@@ -28,7 +28,7 @@ def sentence(tree):
 
 
 def model_of(name, size=SIZE):
-    model = registry.load("method", name)(embedding_size=size).untrained(WORDS).double()
+    model = registry.load("method", name)(embedding_size=size).make_model(WORDS).double()
     with torch.no_grad():
         for weight in model.parameters():
             weight.uniform_(-1, 1)  # biases that start at 0 would hide a mistake

@@ -30,7 +30,7 @@ def small(name):
 
 
 def text_model(name):
-    model = small(name)(embedding_size=6).untrained(9)
+    model = small(name)(embedding_size=6).make_model(9)
     with torch.no_grad():
         for weight in model.parameters():
             weight.uniform_(-1, 1)

@@ -23,15 +23,17 @@ from structkit.learning.strae.sentences import Sentence
 from structkit.learning.strae.training import BothWays, NodeModel, TreeEncoder, TreeTraining
 from structkit.learning.training.autograd import vocabulary_loss
 
-# odd, and without a pattern: the golden ratio, pi and e in 64 bits; START keeps two small numbers,
-# such as the ids of words, from mixing to a small one
-LEFT, RIGHT, START = -0x61C8864680B583EB, 0x3243F6A8885A308D, 0x2B7E151628AED2A7
+# odd, and without a pattern: the golden ratio, pi and e in 64 bits
+LEFT_FACTOR = -0x61C8864680B583EB
+RIGHT_FACTOR = 0x3243F6A8885A308D
+# keeps two small numbers, such as the ids of words, from mixing to a small one
+KEY_OFFSET = 0x2B7E151628AED2A7
 
 
 def pair_keys(left: Tensor, right: Tensor) -> Tensor:
     """Return the keys of nodes whose children have these keys, (n,): equal only for equal pairs."""
-    mixed = (left * LEFT) ^ (right * RIGHT + START)  # multiplied modulo 2^64
-    mixed = (mixed ^ (mixed >> 31)) * RIGHT
+    mixed = (left * LEFT_FACTOR) ^ (right * RIGHT_FACTOR + KEY_OFFSET)  # multiplied modulo 2^64
+    mixed = (mixed ^ (mixed >> 31)) * RIGHT_FACTOR
     return mixed ^ (mixed >> 29)
 
 
@@ -85,19 +87,19 @@ class Entangled:
             edges,
             starts,
             parents == 0,
-            tuple(_levels(sizes.tolist(), [*starts.tolist(), len(edges)])),
+            tuple(_level_bounds(sizes.tolist(), [*starts.tolist(), len(edges)])),
             node,
         )
 
 
-def _levels(sizes: list[int], starts: list[int]) -> Iterator[tuple[int, int, int, int]]:
+def _level_bounds(sizes: list[int], starts: list[int]) -> Iterator[tuple[int, int, int, int]]:
     first = 0
     for size in sizes:
         yield first, first + size, starts[first], starts[first + size]
         first += size
 
 
-def upward(
+def compose_nodes(
     graph: Entangled, leaves: Tensor, factors: tuple[Tensor, ...], noise: Tensor | None
 ) -> Tensor:
     """Return all nodes (U, E) from the leaves; compositions are multiplied by `noise` (I, E)."""
@@ -119,7 +121,7 @@ def compose_pairs(left: Tensor, right: Tensor, a: Tensor, b: Tensor, c: Tensor) 
     return torch.addcmul(c, left, a).addcmul_(right, b)
 
 
-def downward(
+def decompose_nodes(
     graph: Entangled, up: Tensor, factors: Tensor, biases: Tensor, noise: Tensor | None
 ) -> Tensor:
     """Return all nodes (U, E) from the upward roots: the children of a node are node · p + s.
@@ -162,7 +164,8 @@ class BanyanTraining(TreeTraining):
 class Banyan(NodeModel):
     """A table of embeddings, seven vectors of one channel's size, and a linear head."""
 
-    learning, encoding = BanyanTraining, TreeEncoder
+    make_training = BanyanTraining
+    encoder_class = TreeEncoder
     dropouts = (0.1, 0.1)  # Banyan, section 4
     head: nn.Linear
 
@@ -203,9 +206,9 @@ class Banyan(NodeModel):
         count = len(leaves)
         leaves = _drop(leaves, of_leaves, graph.keys[:count])
         noise = None if noise is None else noise[_rows(graph.keys[count:], noise)]
-        up = upward(graph, leaves, self.composition(), noise)
+        up = compose_nodes(graph, leaves, self.composition(), noise)
         noise = self.noise((len(graph.left), 2, size), 1)
-        down = downward(graph, up, *self.decomposition(), noise)
+        down = decompose_nodes(graph, up, *self.decomposition(), noise)
         return batch, graph, up, down
 
     def both_ways(self, sentences: Sequence[Sentence]) -> BothWays:

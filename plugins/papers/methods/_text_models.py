@@ -26,8 +26,8 @@ from structkit.learning.training.autograd import vocabulary_loss
 from structkit.learning.training.trainer import LossReader
 from structkit.structure.trees.tree import Ints
 
-MASKED = 0.15  # share of tokens that RoBERTa predicts (Liu et al. 2019, section 2.2)
-POSITIONS = 512  # tokens farther apart share the embedding of the largest distance
+MASKED_SHARE = 0.15  # share of tokens that RoBERTa predicts (Liu et al. 2019, section 2.2)
+MAX_DISTANCE = 512  # tokens as far apart, or farther, share an embedding with those one nearer
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,8 @@ class TextEncoder(VocabularyEncoder):
 class TextModel(VocabularyModel):
     """A table of embeddings, and states that a subclass makes from them."""
 
-    learning, encoding = TextTraining, TextEncoder
+    make_training = TextTraining
+    encoder_class = TextEncoder
 
     def predictions(self, batch: TextBatch) -> tuple[Tensor, Tensor, Tensor | None]:
         """Return the predictions: vectors (tokens, E), their ids (tokens,), and the head's bias."""
@@ -218,7 +219,7 @@ class RoBERTa(TextModel):
         real = batch.real
         draws = torch.rand(real.shape, device=real.device).masked_fill(~real, 2.0)
         # each text has a token to predict, however short it is
-        chosen = (draws < MASKED) | ((draws == draws.min(1, keepdim=True).values) & real)
+        chosen = (draws < MASKED_SHARE) | ((draws == draws.min(1, keepdim=True).values) & real)
         fate = torch.rand_like(draws)  # 80 % are masked, 10 % replaced by another word, 10 % kept
         others = torch.randint_like(batch.ids, self.words)
         ids = batch.ids.where(~chosen | (fate >= 0.9), others)
@@ -246,7 +247,7 @@ class Layer(nn.Module):
         self.widen, self.narrow = nn.Linear(size, inner), nn.Linear(inner, size)
         self.attention_norm, self.norm = nn.LayerNorm(size), nn.LayerNorm(size)
         self.distance = nn.Parameter(
-            torch.empty(2 * POSITIONS - 1, size // heads).normal_(std=0.02)
+            torch.empty(2 * MAX_DISTANCE - 1, size // heads).normal_(std=0.02)
         )
         for linear in (each for each in self.children() if isinstance(each, nn.Linear)):
             nn.init.normal_(linear.weight, std=0.02)
@@ -273,7 +274,9 @@ class Layer(nn.Module):
 
         queries, keys, values = (split(part(states)) for part in (self.query, self.key, self.value))
         places = torch.arange(length, device=states.device)
-        apart = (places[:, None] - places).clamp(1 - POSITIONS, POSITIONS - 1) + POSITIONS - 1
+        apart = (
+            (places[:, None] - places).clamp(1 - MAX_DISTANCE, MAX_DISTANCE - 1) + MAX_DISTANCE - 1
+        )
         distance = self.distance[apart]  # (length, length, d)
         scores = queries @ keys.transpose(2, 3)  # (texts, heads, length, length)
         scores = scores + torch.einsum("bhld,lrd->bhlr", queries, distance)

@@ -16,7 +16,7 @@ from structkit.learning.strae.batches import TreeBatch, downward, upward
 from structkit.learning.strae.sentences import Sentence
 from structkit.learning.strae.settings import NodeSettings
 from structkit.learning.strae.training import (
-    RANGE,
+    INIT_RANGE,
     BothWays,
     NodeModel,
     TreeEncoder,
@@ -27,12 +27,13 @@ from structkit.learning.strae.training import (
 class TreeBaseline(NodeModel):
     """A table of embeddings, and states that go up and down, as a subclass defines."""
 
-    learning, encoding = staticmethod(strae_training), TreeEncoder
+    make_training = staticmethod(strae_training)
+    encoder_class = TreeEncoder
 
     def __init__(self, words: int, settings: NodeSettings) -> None:
         super().__init__(words, settings)
         size = settings.embedding_size
-        self.head = nn.Linear(size, words) if settings.untied else None
+        self.head = nn.Linear(size, words) if settings.has_own_head else None
         self.build(size)
 
     def build(self, size: int) -> None:
@@ -66,7 +67,7 @@ class IORNN(TreeBaseline):
         self.decompose = nn.Linear(2 * size, size, bias=False)
         bound = (2 * size) ** -0.5  # as torch's linear layers begin
         self.biases = nn.Parameter(torch.empty(2, size).uniform_(-bound, bound))
-        self.root = nn.Parameter(torch.empty(size).uniform_(-RANGE, RANGE))
+        self.root = nn.Parameter(torch.empty(size).uniform_(-INIT_RANGE, INIT_RANGE))
 
     def up_and_down(
         self, batch: TreeBatch, leaves: Tensor, dropout: float

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from structkit.learning.strae.settings import TreeSettings
 from structkit.plugin import setting
 
-PAPER = "Banyan, section 4"
+BANYAN_PAPER = "Banyan, section 4"
 
 
 @dataclass(frozen=True)
@@ -22,23 +22,23 @@ class Method(TreeSettings):
     example: ClassVar[str] = "structkit train banyan sentences.jsonl -o models/banyan"
     parts: ClassVar[str] = "channels"
 
-    embedding_size: int = setting(256, source=PAPER)
+    embedding_size: int = setting(256, source=BANYAN_PAPER)
     channels: int = setting(
         128,
         "channels of an embedding, which share one composition",
-        PAPER,
+        BANYAN_PAPER,
         low=1,
         high=100_000,
         group="model",
     )
-    batch_size: int = setting(512, source=PAPER)
+    batch_size: int = setting(512, source=BANYAN_PAPER)
     batch_tokens: int = setting(
         65_536,
         "maximum leaves in one pass; a larger batch is split, and only nodes of one part are "
         "shared",
     )
 
-    def untrained(self, words: int) -> Any:
+    def make_model(self, words: int) -> Any:
         from ._banyan import Banyan
 
         return Banyan(words, self)

@@ -18,7 +18,7 @@ class Method(VocabularySettings):
 
     example: ClassVar[str] = "structkit train bi-lstm sentences.jsonl -o models/bi-lstm"
 
-    def untrained(self, words: int) -> Any:
+    def make_model(self, words: int) -> Any:
         from ._text_models import BiLSTM
 
         return BiLSTM(words, self)

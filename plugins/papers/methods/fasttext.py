@@ -21,7 +21,7 @@ from floret.floret import floret as library
 from numpy.typing import NDArray
 
 from structkit.errors import UserError, flag
-from structkit.learning.strae.settings import PAPER, WordSettings
+from structkit.learning.strae.settings import STRAE_APPENDIX, WordSettings
 from structkit.learning.training.data import Spool
 from structkit.learning.training.method import PassSettings
 from structkit.plugin import setting
@@ -31,7 +31,7 @@ from structkit.reproducibility import key
 
 from ._ngrams import MAX_NGRAM_CHARACTERS, MIN_NGRAM_CHARACTERS, buckets_of
 
-WINDOW = 10  # maximum words between a word and its context (StrAE, appendix A)
+MAX_CONTEXT_WORDS = 10  # maximum words between a word and its context (StrAE, appendix A)
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 # the words, the buckets of their n-grams, and a row for each of both (words + buckets, dim)
@@ -44,7 +44,7 @@ class Method(WordSettings, PassSettings):
 
     example: ClassVar[str] = "structkit train fasttext sentences.jsonl -o models/fasttext"
 
-    learning_rate: float = setting(1e-3, "initial learning rate; it decays to 0", PAPER)
+    learning_rate: float = setting(1e-3, "initial learning rate; it decays to 0", STRAE_APPENDIX)
     buckets: int = setting(
         2_000_000,
         "rows that n-grams share by their hash",
@@ -73,7 +73,7 @@ class Method(WordSettings, PassSettings):
             "seed": key(self.seed, "fasttext") % (1 << 31),
             "lr": self.learning_rate,
             "dim": self.embedding_size,
-            "ws": WINDOW,
+            "ws": MAX_CONTEXT_WORDS,
             "epoch": self.epochs,
             "minCount": self.minimum_count,
             "minn": MIN_NGRAM_CHARACTERS,

@@ -19,7 +19,7 @@ class Method(NodeSettings, GivenTrees):
 
     example: ClassVar[str] = "structkit train iornn trees.jsonl -o models/iornn"
 
-    def untrained(self, words: int) -> Any:
+    def make_model(self, words: int) -> Any:
         from ._tree_models import IORNN
 
         return IORNN(words, self)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from structkit.learning.strae.settings import PAPER, VocabularySettings
+from structkit.learning.strae.settings import STRAE_APPENDIX, VocabularySettings
 from structkit.plugin import setting
 
 
@@ -25,12 +25,12 @@ class Method(VocabularySettings):
     inner_size: ClassVar[int] = 3072  # from the parameters in StrAE, table 5
 
     subwords: bool = setting(True, source="StrAE, section 5")
-    epochs: int = setting(100, source=PAPER)
-    learning_rate: float = setting(5e-5, "peak learning rate of Adam", PAPER)
-    warmup: float = setting(0.1, source=PAPER)
-    schedule: str = setting("linear", source=PAPER)
+    epochs: int = setting(100, source=STRAE_APPENDIX)
+    learning_rate: float = setting(5e-5, "peak learning rate of Adam", STRAE_APPENDIX)
+    warmup: float = setting(0.1, source=STRAE_APPENDIX)
+    schedule: str = setting("linear", source=STRAE_APPENDIX)
 
-    def untrained(self, words: int) -> Any:
+    def make_model(self, words: int) -> Any:
         from ._text_models import RoBERTa
 
         return RoBERTa(words, self)

@@ -19,7 +19,7 @@ class Method(NodeSettings, GivenTrees):
 
     example: ClassVar[str] = "structkit train tree-lstm trees.jsonl -o models/tree-lstm"
 
-    def untrained(self, words: int) -> Any:
+    def make_model(self, words: int) -> Any:
         from ._tree_models import TreeLSTM
 
         return TreeLSTM(words, self)

@@ -19,15 +19,17 @@ from numpy.typing import NDArray
 
 from structkit.learning.folders import damage_error
 
-FILE = "vocabulary.json"
-KINDS = ("word", "suffix_2", "suffix_3", "shape")
+VOCABULARY_FILE = "vocabulary.json"
+FEATURE_NAMES = ("word", "suffix_2", "suffix_3", "shape")
 # the first rows of every table: the unknown, and the two ends of a text
-SPECIAL = ("<unk>", "<start>", "<end>")
-UNKNOWN, START, END = range(len(SPECIAL))
-DIGIT = re.compile(r"\d")
-RUN = re.compile(r"(.)\1+", re.DOTALL)
-QUOTES = str.maketrans({"“": "``", "”": "''", "‘": "`", "’": "'", "–": "--", "—": "--"})
-LONGEST_SHAPE = 6
+SPECIAL_NAMES = ("<unk>", "<start>", "<end>")
+UNKNOWN_ROW = 0
+START_ROW = 1
+END_ROW = 2
+DIGIT_PATTERN = re.compile(r"\d")
+REPEATED_SIGN = re.compile(r"(.)\1+", re.DOTALL)
+TREEBANK_SIGNS = str.maketrans({"“": "``", "”": "''", "‘": "`", "’": "'", "–": "--", "—": "--"})
+MAX_SHAPE_CHARACTERS = 6
 
 
 @lru_cache(100_000)
@@ -37,7 +39,7 @@ def features(word: str) -> tuple[str, str, str, str]:
     >>> features("Nottingham-1888")
     ('nottingham-0000', '00', '000', 'Xx-d')
     """
-    lower = DIGIT.sub("0", word.lower().translate(QUOTES))
+    lower = DIGIT_PATTERN.sub("0", word.lower().translate(TREEBANK_SIGNS))
     return lower, lower[-2:], lower[-3:], shape(word)
 
 
@@ -49,7 +51,7 @@ def shape(word: str) -> str:
     """
     kinds = "".join(map(_kind, word[:40]))
     capitals = "X" if len(word) > 1 and word.isupper() and word.isalpha() else ""
-    return (capitals + RUN.sub(r"\1", kinds))[:LONGEST_SHAPE]
+    return (capitals + REPEATED_SIGN.sub(r"\1", kinds))[:MAX_SHAPE_CHARACTERS]
 
 
 def _kind(sign: str) -> str:
@@ -65,17 +67,19 @@ class Features:
 
     def __init__(self, tables: dict[str, list[str]]) -> None:
         self.tables = tables
-        self._rows = [{name: row for row, name in enumerate(tables[kind])} for kind in KINDS]
+        self._rows = [
+            {name: row for row, name in enumerate(tables[kind])} for kind in FEATURE_NAMES
+        ]
 
     def sizes(self) -> list[int]:
-        """Return the rows of each table, in the order of KINDS."""
-        return [len(self.tables[kind]) for kind in KINDS]
+        """Return the rows of each table, in the order of FEATURE_NAMES."""
+        return [len(self.tables[kind]) for kind in FEATURE_NAMES]
 
     def numbers(self, words: Sequence[str]) -> NDArray[np.int32]:
         """Return the rows (4, words + 2) of a text and its two ends."""
         named = zip(*map(features, words), strict=True)
         rows = [
-            [START, *(known.get(name, UNKNOWN) for name in names), END]
+            [START_ROW, *(known.get(name, UNKNOWN_ROW) for name in names), END_ROW]
             for known, names in zip(self._rows, named, strict=True)
         ]
         return np.array(rows, np.int32)
@@ -84,8 +88,8 @@ class Features:
     def load(cls, folder: Path) -> Self:
         """Load the tables in a folder. Errors: `UserError` if the file is missing or damaged."""
         try:
-            names = orjson.loads((folder / FILE).read_bytes())
-            tables = {kind: [*SPECIAL, *names[kind]] for kind in KINDS}
+            names = orjson.loads((folder / VOCABULARY_FILE).read_bytes())
+            tables = {kind: [*SPECIAL_NAMES, *names[kind]] for kind in FEATURE_NAMES}
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise damage_error(f"cannot be read: {error}", folder / FILE) from None
+            raise damage_error(f"cannot be read: {error}", folder / VOCABULARY_FILE) from None
         return cls(tables)

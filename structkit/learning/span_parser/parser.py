@@ -18,17 +18,24 @@ from numpy.typing import NDArray
 
 from structkit.embeddings.vectors import Vectors
 from structkit.learning.folders import WEIGHTS_FILE, damage_error, read_weights
-from structkit.learning.span_parser.features import KINDS, Features
+from structkit.learning.span_parser.features import FEATURE_NAMES, Features
 from structkit.processes import one_thread
 from structkit.structure.trees.tree import Tree, from_spans
 
 Weights = Mapping[str, NDArray[Any]]
 Piece = tuple[int, int, int, Sequence[str]]  # words, text's number, first word, the words
-BATCH, BATCH_WORDS = 64, 4096  # texts, and words with padding, in one pass of the LSTM
+# in one pass of the LSTM; words with padding
+MAX_BATCH_TEXTS = 64
+MAX_BATCH_WORDS = 4096
 # sentences are shorter; scores and chart grow with the square of the number of words
-LONGEST = 512
-ENDS = (frozenset((".", "!", "?")), frozenset((";", ":", "--", "—", "–")), frozenset((",", ")")))
-SPAN_NUMBERS = 1 << 17  # hidden numbers of spans in memory at once: they stay in the cache
+MAX_PART_WORDS = 512
+# the best places to split first
+SPLIT_SIGNS = (
+    frozenset((".", "!", "?")),
+    frozenset((";", ":", "--", "—", "–")),
+    frozenset((",", ")")),
+)
+MAX_HIDDEN_NUMBERS = 1 << 17  # hidden numbers of spans in memory at once: they stay in the cache
 
 
 class SpanParser:
@@ -52,7 +59,7 @@ class SpanParser:
         spans_of: list[list[tuple[int, int]]] = [[] for _ in sentences]
         waiting: list[Piece] = []
         for number, words in enumerate(sentences):
-            cut = pieces(words)
+            cut = split_text(words)
             for start, end in cut:
                 if len(cut) > 1 and end - start > 1:
                     spans_of[number].append((start, end))
@@ -60,16 +67,17 @@ class SpanParser:
                     waiting.append((end - start, number, start, words[start:end]))
         waiting.sort(key=lambda part: part[:3])
         # the products are small: with two threads they take as long, and twice the CPU time
-        with one_thread() if len(waiting) > BATCH else nullcontext():
+        with one_thread() if len(waiting) > MAX_BATCH_TEXTS else nullcontext():
             while waiting:
-                count = max(1, min(BATCH, BATCH_WORDS // waiting[-1][0]))  # the longest first
+                longest = waiting[-1][0]
+                count = max(1, min(MAX_BATCH_TEXTS, MAX_BATCH_WORDS // longest))
                 self._parse(waiting[: -count - 1 : -1], spans_of)
                 del waiting[-count:]
         return spans_of
 
     def _parse(self, together: Sequence[Piece], spans_of: list[list[tuple[int, int]]]) -> None:
         """Add the spans of some parts, of which the first is the longest."""
-        numbers = np.zeros((len(together), len(KINDS), together[0][0] + 2), np.int64)
+        numbers = np.zeros((len(together), len(FEATURE_NAMES), together[0][0] + 2), np.int64)
         for row, (length, _, _, words) in zip(numbers, together, strict=True):
             row[:, : length + 2] = self.features.numbers(words)
         lengths = np.array([length + 2 for length, *_ in together])
@@ -128,7 +136,7 @@ class SpanScores:
         """Return the scores (words + 1, words + 1) of one text, in blocks of rows."""
         count, width = places.shape
         scores = np.zeros((count, count), np.float32)
-        rows = max(1, SPAN_NUMBERS // (count * width))
+        rows = max(1, MAX_HIDDEN_NUMBERS // (count * width))
         right = places + self.weights["project.bias"]
         weight, bias = self.weights["score.weight"][0], self.weights["score.bias"]
         for row in range(0, count, rows):
@@ -218,19 +226,21 @@ def _chosen(positive: NDArray[np.bool_], cut: NDArray[np.int32]) -> list[tuple[i
     return spans
 
 
-def pieces(words: Sequence[str], longest: int = LONGEST) -> list[tuple[int, int]]:
+def split_text(words: Sequence[str], longest: int = MAX_PART_WORDS) -> list[tuple[int, int]]:
     """Return the parts of a text with too many words, split after sentence ends.
 
     Without one, after a semicolon, then a comma, in the second half of the stretch; then anywhere.
 
-    >>> pieces(["a", "b", ".", "c", "d", "e", "f"], longest=4)
+    >>> split_text(["a", "b", ".", "c", "d", "e", "f"], longest=4)
     [(0, 3), (3, 7)]
     """
     stretches, start = [], 0
     while len(words) - start > longest:
         end = start + longest
         half = start + longest // 2
-        ends = (at for marks in ENDS for at in range(end, half, -1) if words[at - 1] in marks)
+        ends = (
+            at for marks in SPLIT_SIGNS for at in range(end, half, -1) if words[at - 1] in marks
+        )
         end = next(ends, end)
         stretches.append((start, end))
         start = end

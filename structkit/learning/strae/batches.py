@@ -53,7 +53,7 @@ class TreeBatch:
         ids = np.concatenate([sentence.ids for sentence in sentences])
         depths = np.concatenate([sentence.depths for sentence in sentences])
         assert len(ids) == len(depths), "a sentence without a tree"
-        levels = list(_levels(depths))[::-1]  # from the roots down
+        levels = list(_nodes_by_depth(depths))[::-1]  # from the roots down
         start = np.concatenate([level[0] for level in levels])
         width = np.concatenate([level[1] for level in levels])
         leaf = width == 1
@@ -121,7 +121,7 @@ class TreeBatch:
         return torch.from_numpy(numbers.copy()).to(self.device)
 
 
-def _levels(depths: Ints) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _nodes_by_depth(depths: Ints) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Yield first leaf and width of all nodes of a depth, for every depth from the deepest to 0.
 
     Of nodes in text order, those of the greatest depth are pairs of siblings: each pair becomes its
@@ -151,7 +151,7 @@ def upward(batch: TreeBatch, leaves: Tensor, compose: Step) -> Tensor:
     """Return the states of all nodes (nodes, S), from those of `batch.leaves` (leaves, S)."""
     bottom_up: list[Tensor] = []
     below = leaves[:0]
-    for own, inner, _, order in reversed(list(_depths(batch))):
+    for own, inner, _, order in reversed(list(_walk_depths(batch))):
         here = leaves[own]
         if len(below):
             here = torch.cat([here, compose(below.view(-1, 2, below.shape[1]), inner)])
@@ -163,13 +163,13 @@ def upward(batch: TreeBatch, leaves: Tensor, compose: Step) -> Tensor:
 def downward(batch: TreeBatch, roots: Tensor, decompose: Step) -> Tensor:
     """Return the states of all nodes (nodes, S), from the roots' (sentences, S)."""
     down = [roots]
-    for _, inner, places, _ in _depths(batch):
+    for _, inner, places, _ in _walk_depths(batch):
         if len(places):
             down.append(decompose(down[-1][places], inner).flatten(0, 1))
     return torch.cat(down)
 
 
-def _depths(batch: TreeBatch) -> Iterator[tuple[slice, slice, Tensor, Tensor]]:
+def _walk_depths(batch: TreeBatch) -> Iterator[tuple[slice, slice, Tensor, Tensor]]:
     """Yield all depths of a batch, from the roots down, each with leaves and inner nodes.
 
     Which of `batch.leaves` and of `batch.inner` are at this depth; the places of these inner nodes

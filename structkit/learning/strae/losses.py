@@ -12,11 +12,12 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+from torch.nn.functional import normalize
 
 from structkit.learning.training.autograd import block_size, workspace
 
-KEPT = 256 << 20  # bytes of exponentials kept between two sweeps; beyond it they are recomputed
-SHORT = 1e-8  # shorter vectors are not scaled up to length 1
+MAX_KEPT_BYTES = 256 << 20  # of exponentials between two sweeps; more are computed twice
+MIN_LENGTH = 1e-8  # shorter vectors are not scaled up to length 1
 
 
 def contrastive_loss(up: Tensor, down: Tensor, scale: float, same: Tensor | None = None) -> Tensor:
@@ -29,14 +30,10 @@ def contrastive_loss(up: Tensor, down: Tensor, scale: float, same: Tensor | None
     >>> round(contrastive_loss(eye, eye, 1.0).item(), 6)  # log(1 + exp(-1)), both ways
     0.313262
     """
-    loss: Tensor = _Contrastive.apply(unit(up), unit(down), scale, same)  # type: ignore[no-untyped-call]
+    loss: Tensor = _Contrastive.apply(  # type: ignore[no-untyped-call]
+        normalize(up, eps=MIN_LENGTH), normalize(down, eps=MIN_LENGTH), scale, same
+    )
     return loss
-
-
-def unit(vectors: Tensor) -> Tensor:
-    """Return vectors (n, E) scaled to length 1; zeros stay zeros."""
-    lengths: Tensor = vectors.norm(dim=1, keepdim=True)  # (n, 1)
-    return vectors / lengths.clamp(min=SHORT)
 
 
 class _Contrastive(torch.autograd.Function):
@@ -73,7 +70,7 @@ class ScoreBlocks:
         nodes = len(up)
         step = max(16, block_size(up.device) // nodes)
         self.blocks = [slice(first, min(first + step, nodes)) for first in range(0, nodes, step)]
-        self.keep = keep and nodes * nodes * up.element_size() <= KEPT
+        self.keep = keep and nodes * nodes * up.element_size() <= MAX_KEPT_BYTES
         self.memory = workspace(nodes * (nodes if self.keep else min(step, nodes)), up)
 
     def block(self, rows: slice) -> Tensor:

@@ -19,14 +19,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
 from structkit.learning.strae.batches import TreeBatch, downward, upward
-from structkit.learning.strae.losses import unit
+from structkit.learning.strae.losses import MIN_LENGTH
 from structkit.learning.strae.sentences import Sentence
 from structkit.learning.strae.training import BothWays, NodeModel, TreeEncoder, strae_training
 from structkit.structure.trees.tree import Ints
 
-TIE = 1e-6  # similarities closer than this are equal, and the leftmost pair wins
+TIE_TOLERANCE = 1e-6  # similarities closer than this are equal, and the leftmost pair wins
 
 # of left and right children (n, E) and their keys (n,): the parents and their keys
 Composing = Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
@@ -40,7 +41,8 @@ class StrAE(NodeModel):
     √2. `settings` belong to a method with `Channels`.
     """
 
-    learning, encoding = staticmethod(strae_training), TreeEncoder
+    make_training = staticmethod(strae_training)
+    encoder_class = TreeEncoder
 
     def __init__(self, words: int, settings: Any) -> None:
         super().__init__(words, settings)
@@ -48,7 +50,7 @@ class StrAE(NodeModel):
         columns = size // self.channels
         self.compose = nn.Linear(2 * columns, columns)
         self.decompose = nn.Linear(columns, 2 * columns)
-        self.head = nn.Linear(size, words) if settings.untied else None
+        self.head = nn.Linear(size, words) if settings.has_own_head else None
         if settings.composition_init == "sum":
             part = torch.eye(columns) / sqrt(2)
             for linear, weight in (
@@ -154,7 +156,7 @@ def merge(
     with torch.no_grad():
         frontier = _Frontier(lengths[order], starts, leaves, keys)
         merges = [frontier.merge(compose) for _ in range(int(lengths.max()) - 1)]
-    depths = _depths(lengths[order], merges)
+    depths = _depths_of_merges(lengths[order], merges)
     return [
         Sentence(sentences[place].ids, depths[rank, : lengths[place]])
         for place, rank in enumerate(np.argsort(order))
@@ -183,7 +185,7 @@ class _Frontier:
         places = torch.from_numpy(leaf).to(device)  # (slots,)
         self.wall = torch.from_numpy(wall).to(leaves)  # (slots,) added to a similarity
         self.vectors, self.keys = leaves[places], keys[places]  # (slots, E), (slots,)
-        self.units = unit(self.vectors)
+        self.units = normalize(self.vectors, eps=MIN_LENGTH)
         slots = torch.arange(len(leaf), device=device)
         self.left, self.right = slots - 1, slots + 1
         self.row = slots[:: self.width]  # (sentences,)
@@ -201,12 +203,12 @@ class _Frontier:
         row = self.row[:active]
         similar = self.similar.view(-1, self.width)[:active]
         best = similar.amax(1, keepdim=True)
-        place = (similar >= best - TIE).to(torch.uint8).argmax(1)  # the first of the best
+        place = (similar >= best - TIE_TOLERANCE).to(torch.uint8).argmax(1)  # the first of the best
         left = row + place
         right = self.right[left]
         vectors, keys = self.vectors, self.keys
         made, keys[left] = compose(vectors[left], vectors[right], keys[left], keys[right])
-        units = unit(made)
+        units = normalize(made, eps=MIN_LENGTH)
         self.vectors[left], self.units[left] = made, units
         before, after = self.left[left], self.right[right]
         self.right[left], self.left[after] = after, left
@@ -217,7 +219,7 @@ class _Frontier:
         return place, right - row
 
 
-def _depths(lengths: NDArray[np.int64], merges: Sequence[tuple[Tensor, Tensor]]) -> Ints:
+def _depths_of_merges(lengths: NDArray[np.int64], merges: Sequence[tuple[Tensor, Tensor]]) -> Ints:
     """Return the depth of every leaf, (sentences, longest), from the merges in their order."""
     depths = np.zeros((len(lengths), int(lengths[0])), np.int32)
     if not merges:

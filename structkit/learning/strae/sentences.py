@@ -70,11 +70,11 @@ def leaf_depths(tree: Tree) -> list[int]:
     return of_words
 
 
-def without_last(depths: Sequence[int], count: int) -> list[int]:
+def drop_last_leaves(depths: Sequence[int], count: int) -> list[int]:
     """Return the depths of a binary tree's leaves without the last `count`.
 
-    >>> without_last([1, 2, 2], 1), without_last([2, 2, 2, 2], 1), without_last([2, 2, 1], 2)
-    ([1, 1], [2, 2, 1], [0])
+    >>> drop_last_leaves([1, 2, 2], 1), drop_last_leaves([2, 2, 1], 2)
+    ([1, 1], [0])
     """
     kept = list(depths)
     for _ in range(count):
@@ -109,31 +109,31 @@ def portions(sentences: Sequence[Measured], maximum: int) -> list[list[Measured]
     return parts
 
 
-def split_words(
+def expand_subwords(
     ids: Sequence[Sequence[int]], depths: Sequence[int]
 ) -> tuple[list[int], Sequence[int]]:
     """Return the ids of all words and their depths; a word's subwords are a balanced subtree.
 
     Without depths there is no tree.
 
-    >>> split_words([[7], [1, 2, 3]], [1, 1])
+    >>> expand_subwords([[7], [1, 2, 3]], [1, 1])
     ([7, 1, 2, 3], [1, 3, 3, 2])
     """
     flat = [number for pieces in ids for number in pieces]
     if not depths or len(flat) == len(ids):
         return flat, depths
     pairs = zip(ids, depths, strict=True)
-    return flat, [depth + more for pieces, depth in pairs for more in balanced(len(pieces))]
+    return flat, [depth + more for pieces, depth in pairs for more in balanced_depths(len(pieces))]
 
 
 @cache
-def balanced(pieces: int) -> tuple[int, ...]:
+def balanced_depths(pieces: int) -> tuple[int, ...]:
     """Return the depths of a tree over so many subwords, the longer half at the left.
 
-    >>> balanced(5)
+    >>> balanced_depths(5)
     (3, 3, 2, 2, 2)
     """
     if pieces == 1:
         return (0,)
     half = pieces // 2  # recursion is logarithmic in the subwords
-    return tuple(depth + 1 for depth in balanced(pieces - half) + balanced(half))
+    return tuple(depth + 1 for depth in balanced_depths(pieces - half) + balanced_depths(half))

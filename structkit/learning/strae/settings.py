@@ -14,7 +14,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from structkit.errors import UserError, flag, program
-from structkit.learning.strae.sentences import Sentences, leaf_depths, split_words, without_last
+from structkit.learning.strae.sentences import (
+    Sentences,
+    drop_last_leaves,
+    expand_subwords,
+    leaf_depths,
+)
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.data import Spool
 from structkit.learning.training.method import GradientSettings
@@ -24,11 +29,11 @@ from structkit.settings import setting
 from structkit.structure.trees.brackets import before_final_punct, leaves_of, read_tree
 from structkit.structure.trees.words import check_same, words_of
 
-PAPER = "StrAE, appendix A"
-ROOT = "root"  # a text is the embedding of its root, or the mean of its words
-POOLINGS = (ROOT, "mean")
-PAIRS = "pairs"  # the objective that links two texts
-SIDES = ("query", "positive")  # of a pair
+STRAE_APPENDIX = "StrAE, appendix A"
+ROOT_POOLING = "root"  # a text is the embedding of its root, or the mean of its words
+POOLINGS = (ROOT_POOLING, "mean")
+PAIRS_OBJECTIVE = "pairs"  # the objective that links two texts
+PAIR_FIELDS = ("query", "positive")  # of a pair
 
 
 @dataclass(frozen=True)
@@ -43,9 +48,9 @@ class WordSettings:
     optional: ClassVar[tuple[str, ...]] = ()
     query_fields: ClassVar[tuple[str, ...]] = ("text", "tree")
     document_fields: ClassVar[tuple[str, ...]] = ("text", "tree")
-    shortest: ClassVar[int] = 1  # the minimum words of a training record
+    min_words: ClassVar[int] = 1  # the minimum words of a training record
 
-    epochs: int = setting(15, source=PAPER)
+    epochs: int = setting(15, source=STRAE_APPENDIX)
     embedding_size: int = setting(
         100, "dimensions of an embedding", "StrAE, section 3", low=1, high=100_000, group="model"
     )
@@ -68,13 +73,13 @@ class WordSettings:
 
     def prepare(self, record: Record) -> Record:
         """Return the words of a record to learn from. Errors: none at all, too few or too many."""
-        return {"id": record["id"], **self.fitting(self.read(record))}
+        return {"id": record["id"], **self.check_length(self.read(record))}
 
-    def fitting(self, found: Record) -> Record:
+    def check_length(self, found: Record) -> Record:
         """Return what was read, if it has a valid number of words for training."""
-        words, most = len(found["words"]), self.longest
-        if words < self.shortest:
-            problem = f"there are fewer than {self.shortest} words: {words}"
+        words, most = len(found["words"]), self.max_words
+        if words < self.min_words:
+            problem = f"there are fewer than {self.min_words} words: {words}"
             raise UserError(problem, "leave the record out")
         if most and words > most:
             raise UserError(
@@ -87,21 +92,21 @@ class WordSettings:
         """Return the words of a record."""
         if "text" in record or "tree" not in record:
             return self.prepared(text_field(record, "text", "give texts to learn from"))
-        return {"words": self.kept_words(read_tree(text_field(record, "tree")).words)}
+        return {"words": self.drop_final_punct(read_tree(text_field(record, "tree")).words)}
 
     def prepared(self, text: str) -> Record:
         """Return the words of a text, or its leaves if it is a tree in brackets."""
         leaves = leaves_of(text)
-        return {"words": self.kept_words(words_of(text) if leaves is None else leaves)}
+        return {"words": self.drop_final_punct(words_of(text) if leaves is None else leaves)}
 
-    def kept_words(self, words: Sequence[str]) -> Sequence[str]:
+    def drop_final_punct(self, words: Sequence[str]) -> Sequence[str]:
         """Return words without dropped final punctuation, if other words are left."""
         if not words:
             raise UserError("there are no words", "leave the record out")
         return words[: before_final_punct(words)] if self.final_punct == "drop" else words
 
     @property
-    def longest(self) -> int | None:
+    def max_words(self) -> int | None:
         """The maximum words of a training record."""
         return self.max_length
 
@@ -116,7 +121,7 @@ class VocabularySettings(WordSettings, GradientSettings):
         25_000, "maximum subwords, with {subwords}", low=400, high=1_000_000, group="model"
     )
     subwords: bool = setting(False, "use byte-pair subwords instead of words", group="model")
-    batch_size: int = setting(128, source=PAPER)
+    batch_size: int = setting(128, source=STRAE_APPENDIX)
     batch_tokens: int = setting(
         16_384,
         "maximum leaves in one pass, and of a record; a larger batch is split and its "
@@ -125,7 +130,7 @@ class VocabularySettings(WordSettings, GradientSettings):
         high=10**9,
         group="speed",
     )
-    learning_rate: float = setting(1e-3, "peak learning rate of Adam", PAPER)
+    learning_rate: float = setting(1e-3, "peak learning rate of Adam", STRAE_APPENDIX)
     schedule: str = setting("constant")
     warmup: float = setting(0.0)
     max_grad_norm: float = setting(0.0)
@@ -141,14 +146,15 @@ class VocabularySettings(WordSettings, GradientSettings):
             )
 
     @property
-    def longest(self) -> int | None:
+    def max_words(self) -> int | None:
         """The maximum words of a record, which cannot be split: losses compare all its nodes."""
         return self.max_length or self.batch_tokens
 
     def numbers(self, vocabulary: Vocabulary, records: Iterable[Record]) -> Sentences:
         """Return prepared records as ids, with the depths of the leaves if they have trees."""
         return Sentences(
-            split_words(vocabulary.ids(each["words"]), each.get("depths", ())) for each in records
+            expand_subwords(vocabulary.ids(record["words"]), record.get("depths", ()))
+            for record in records
         )
 
     def texts(self, records: Iterable[Record]) -> Iterable[Record]:
@@ -156,7 +162,7 @@ class VocabularySettings(WordSettings, GradientSettings):
         return records
 
     @abstractmethod
-    def untrained(self, words: int) -> Any:
+    def make_model(self, words: int) -> Any:
         """Return a model with random parameters, by the seed: a `VocabularyModel`."""
 
     def build(self, spool: Spool) -> Any:
@@ -167,14 +173,14 @@ class VocabularySettings(WordSettings, GradientSettings):
             minimum_count=self.minimum_count,
         )
         sentences = self.numbers(vocabulary, self.texts(spool))
-        model = self.untrained(len(vocabulary))
-        return model.learning(self, model, vocabulary, sentences)
+        model = self.make_model(len(vocabulary))
+        return model.make_training(self, model, vocabulary, sentences)
 
     @classmethod
     def load(cls, folder: Path, metadata: Record) -> Any:
         settings, vocabulary = cls.of(metadata["settings"]), Vocabulary.load(folder)
-        model = settings.untrained(len(vocabulary))
-        return model.encoding(settings, model, vocabulary).read(folder, metadata)
+        model = settings.make_model(len(vocabulary))
+        return model.encoder_class(settings, model, vocabulary).read(folder, metadata)
 
 
 @dataclass(frozen=True)
@@ -198,7 +204,7 @@ class TreeSettings(VocabularySettings):
     init_range: float = setting(
         0.1,
         "largest number of a random start embedding (r)",
-        PAPER,
+        STRAE_APPENDIX,
         low=1e-6,
         high=10,
         group="model",
@@ -230,23 +236,25 @@ class NodeSettings(TreeSettings):
         "ce and contrastive over inner nodes; or pairs, contrastive between the roots of "
         "`query` and `positive`, which records then need",
         "StrAE, section 2.1; both: arXiv 2404.01860",
-        ("contrastive", "ce", "both", PAIRS),
+        ("contrastive", "ce", "both", PAIRS_OBJECTIVE),
         group="loss",
     )
     pooling: str = setting(
-        ROOT,
+        ROOT_POOLING,
         "embedding of a text with {objective:pairs}: its root, or the mean of its words "
         "without composition",
         choices=POOLINGS,
         group="loss",
         requires="objective",
     )
-    learning_rate: float = setting(None, "learning rate of Adam", PAPER, usual=usual_learning_rate)
+    learning_rate: float = setting(
+        None, "learning rate of Adam", STRAE_APPENDIX, usual=usual_learning_rate
+    )
     # up to a score of 40 no exponential overflows or vanishes
     temperature: float = setting(
         0.2,
         "temperature that divides cosines in the contrastive loss",
-        PAPER,
+        STRAE_APPENDIX,
         low=0.025,
         high=1e6,
         group="loss",
@@ -267,36 +275,36 @@ class NodeSettings(TreeSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.pooling != ROOT and self.objective != PAIRS:
+        if self.pooling != ROOT_POOLING and self.objective != PAIRS_OBJECTIVE:
             raise UserError(
                 f"{flag('pooling', self.pooling)} is not for {flag('objective', self.objective)}",
-                f"use {flag('objective', PAIRS)}",
+                f"use {flag('objective', PAIRS_OBJECTIVE)}",
                 status=2,
             )
 
     def prepare(self, record: Record) -> Record:
         """Return the words of a record's text, or of both texts of a pair."""
-        if self.objective != PAIRS:
+        if self.objective != PAIRS_OBJECTIVE:
             return super().prepare(record)
-        return {"id": record["id"], "texts": [self.of_pair(record, name) for name in SIDES]}
+        return {"id": record["id"], "texts": [self.read_side(record, name) for name in PAIR_FIELDS]}
 
-    def of_pair(self, record: Record, name: str) -> Record:
+    def read_side(self, record: Record, name: str) -> Record:
         """Return the words of the text in this field. Errors: they name it."""
         remedy = f"add the other text of the pair with {program('select')} {flag('join')}"
         text = text_field(record, name, remedy)
         try:
-            return self.fitting(self.prepared(text))
+            return self.check_length(self.prepared(text))
         except UserError as error:
             raise UserError(f'field "{name}": {error.problem}', error.remedy) from None
 
     def texts(self, records: Iterable[Record]) -> Iterable[Record]:
         """Return the texts of prepared records; of pairs, query and positive in turn."""
-        if self.objective != PAIRS:
+        if self.objective != PAIRS_OBJECTIVE:
             return records
         return (text for record in records for text in record["texts"])
 
     @property
-    def untied(self) -> bool:
+    def has_own_head(self) -> bool:
         """Whether words are scored with a separate table."""
         return self.head == "untied" and self.objective in ("ce", "both")
 
@@ -315,8 +323,8 @@ class GivenTrees(VocabularySettings):
         tree = read_tree(text_field(record, "tree", remedy_for("tree")))
         if isinstance(text := record.get("text"), str):
             check_same(tree.words, text)
-        words = self.kept_words(tree.words)
-        depths = without_last(leaf_depths(tree), len(tree.words) - len(words))
+        words = self.drop_final_punct(tree.words)
+        depths = drop_last_leaves(leaf_depths(tree), len(tree.words) - len(words))
         return {"words": words, "depths": depths}
 
     def prepared(self, text: str) -> Record:

@@ -25,12 +25,12 @@ from structkit.errors import UserError, flag
 from structkit.learning.static import static_word_vectors
 from structkit.learning.strae.batches import TreeBatch
 from structkit.learning.strae.losses import contrastive_loss
-from structkit.learning.strae.sentences import Sentence, Sentences, portions, split_words
+from structkit.learning.strae.sentences import Sentence, Sentences, expand_subwords, portions
 from structkit.learning.strae.settings import (
-    PAIRS,
+    PAIR_FIELDS,
+    PAIRS_OBJECTIVE,
     POOLINGS,
-    ROOT,
-    SIDES,
+    ROOT_POOLING,
     NodeSettings,
     TreeSettings,
     VocabularySettings,
@@ -44,8 +44,8 @@ from structkit.progress import say
 from structkit.records.jsonl import Lines, Record
 from structkit.structure.trees.tree import Tree, from_depths
 
-RANGE = 0.1  # embeddings start between -0.1 and 0.1 (StrAE, appendix A)
-FORM = "write a word and its numbers per line, separated by spaces"
+INIT_RANGE = 0.1  # embeddings start between -0.1 and 0.1 (StrAE, appendix A)
+VECTORS_REMEDY = "write a word and its numbers per line, separated by spaces"
 
 BothWays = tuple[TreeBatch, Tensor, Tensor]
 
@@ -53,8 +53,8 @@ BothWays = tuple[TreeBatch, Tensor, Tensor]
 class VocabularyModel(nn.Module):
     """Table of embeddings and a subclass's model over it; random, by the settings' seed."""
 
-    learning: ClassVar[Callable[..., VocabularyTraining]]  # how it is trained
-    encoding: ClassVar[type[VocabularyEncoder]]  # how `encode` reads it
+    make_training: ClassVar[Callable[..., VocabularyTraining]]
+    encoder_class: ClassVar[type[VocabularyEncoder]]  # how `encode` reads it
 
     def __init__(self, words: int, settings: VocabularySettings) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class VocabularyModel(nn.Module):
 
     def table(self, words: int, size: int) -> nn.Parameter:
         """Return embeddings (words, size) as they start."""
-        return nn.Parameter(torch.empty(words, size).uniform_(-RANGE, RANGE))
+        return nn.Parameter(torch.empty(words, size).uniform_(-INIT_RANGE, INIT_RANGE))
 
 
 class VocabularyTraining(TrainingModule):
@@ -130,7 +130,7 @@ class NodeModel(VocabularyModel):
 
     def __init__(self, words: int, settings: TreeSettings) -> None:
         super().__init__(words, settings)
-        self.embedding.data *= settings.init_range / RANGE
+        self.embedding.data *= settings.init_range / INIT_RANGE
 
     def both_ways(self, sentences: Sequence[Sentence]) -> BothWays:
         """Return trees, and all upward and downward embeddings, (nodes, E) each.
@@ -173,7 +173,7 @@ class TreeEncoder(VocabularyEncoder):
 
     settings: TreeSettings
     model: NodeModel
-    pooling: str = ROOT
+    pooling: str = ROOT_POOLING
 
     def read(self, folder: Path, metadata: Record) -> Self:
         if metadata["pooling"] not in POOLINGS:
@@ -205,7 +205,7 @@ class TreeEncoder(VocabularyEncoder):
     def trees(self, sentences: Sequence[Sequence[str]]) -> list[Tree]:
         """Return the trees that the model induces over words, or over their subwords."""
         settings, vocabulary = self.settings, self.vocabulary
-        records = ({"words": settings.kept_words(words)} for words in sentences)
+        records = ({"words": settings.drop_final_punct(words)} for words in sentences)
         inputs = settings.numbers(vocabulary, records)
         order = sorted(range(len(inputs)), key=lambda place: len(inputs[place]))
         trees: dict[int, Tree] = {}
@@ -258,7 +258,7 @@ class TreeEncoder(VocabularyEncoder):
         """Return the leaves of a prepared text."""
         ids = self.vocabulary.ids(record["words"])
         pieces = [self.vocabulary.text(number) for word in ids for number in word]
-        (sentence,) = Sentences([split_words(ids, record.get("depths", ()))])
+        (sentence,) = Sentences([expand_subwords(ids, record.get("depths", ()))])
         return Leaves(list(record["words"]), [len(word) for word in ids], pieces, sentence)
 
 
@@ -314,7 +314,7 @@ class TreeTraining(VocabularyTraining):
         super().__init__(settings, model, vocabulary, sentences)
         model.embedding.requires_grad_(not settings.freeze_embeddings)
         if path := settings.init_embeddings:
-            start(model.embedding, path, vocabulary.words)
+            fill_from_vectors(model.embedding, path, vocabulary.words)
 
     def losses(self, portion: list[Any]) -> dict[str, Tensor]:
         """Return the parts of the objective, each a mean over one portion."""
@@ -428,12 +428,12 @@ class PairTraining(TreeTraining):
         """Return the loss of equation 2 with queries and positives instead of nodes."""
         texts = [each.query for each in pairs] + [each.positive for each in pairs]
         queries, positives = self.embeddings(texts).chunk(2)  # (pairs, E) each
-        same = linked(pairs).to(self.device) if self.settings.mask_duplicates else None
+        same = group_pairs(pairs).to(self.device) if self.settings.mask_duplicates else None
         return {"pairs": contrastive_loss(queries, positives, 1 / self.settings.temperature, same)}
 
     def embeddings(self, texts: list[Sentence]) -> Tensor:
         """Return the roots of texts, or the means of their words, (texts, E)."""
-        if self.settings.pooling == ROOT:
+        if self.settings.pooling == ROOT_POOLING:
             return self.model.roots(texts)
         words = self.model.embed_text(texts)  # (words, E)
         if (noise := self.model.noise(words.shape, 0)) is not None:
@@ -449,15 +449,15 @@ class PairTraining(TreeTraining):
         return super().metadata() | {"pooling": self.settings.pooling}
 
 
-def linked(pairs: Sequence[Pair]) -> Tensor:
+def group_pairs(pairs: Sequence[Pair]) -> Tensor:
     """Return a number for every pair, equal for pairs with the same query or positive, (pairs,).
 
     >>> one, other = (Sentence(np.array([word], np.int32), None) for word in (1, 2))
-    >>> linked([Pair(one, other), Pair(other, one), Pair(other, other)]).tolist()
+    >>> group_pairs([Pair(one, other), Pair(other, one), Pair(other, other)]).tolist()
     [0, 0, 0]
     """
     numbers = np.arange(len(pairs))
-    for side in SIDES:
+    for side in PAIR_FIELDS:
         first: dict[bytes, int] = {}
         for place, pair in enumerate(pairs):
             known = first.setdefault(getattr(pair, side).ids.tobytes(), place)
@@ -467,10 +467,11 @@ def linked(pairs: Sequence[Pair]) -> Tensor:
 
 def strae_training(settings: NodeSettings, *others: Any) -> TreeTraining:
     """Return the training for a method's objective: on pairs, or on the nodes of each text."""
-    return (PairTraining if settings.objective == PAIRS else StraeTraining)(settings, *others)
+    training = PairTraining if settings.objective == PAIRS_OBJECTIVE else StraeTraining
+    return training(settings, *others)
 
 
-def start(embedding: nn.Parameter, path: str, words: Sequence[str]) -> None:
+def fill_from_vectors(embedding: nn.Parameter, path: str, words: Sequence[str]) -> None:
     """Give embeddings (words, E) the vectors of a file; words that it lacks stay, and are counted.
 
     Errors: `UserError` for vectors of another size.
@@ -508,7 +509,7 @@ def word_vectors(path: str, words: Sequence[str]) -> tuple[NDArray[np.float32], 
     else:
         vectors, known = _text_vectors(path, words)
     if not known.any():
-        raise UserError("has none of the words of the records", FORM).at(path)
+        raise UserError("has none of the words of the records", VECTORS_REMEDY).at(path)
     return vectors, known
 
 
@@ -529,6 +530,6 @@ def _text_vectors(path: str, words: Sequence[str]) -> tuple[NDArray[np.float32],
             vector = np.empty(0, np.float32)
         if not vector.size or vector.shape != vectors[row].shape or not np.isfinite(vector).all():
             problem = f"is not a vector of {vectors.shape[1] or 'finite'} numbers"
-            raise UserError(problem, FORM).at(f"{path}:{number}")
+            raise UserError(problem, VECTORS_REMEDY).at(f"{path}:{number}")
         vectors[row], known[row] = vector, True
     return vectors, known

@@ -23,9 +23,10 @@ from structkit.errors import UserError, flag
 from structkit.learning.folders import damage_error
 from structkit.learning.tokens import Truncation
 
-UNKNOWN = "<unk>"
-WORDS, PIECES = "vocabulary.json", "tokenizer.json"
-START = "▁"  # start of the first subword of a word
+UNKNOWN_WORD = "<unk>"
+WORDS_FILE = "vocabulary.json"
+PIECES_FILE = "tokenizer.json"
+WORD_START = "▁"  # start of the first subword of a word
 
 
 class Coverage(Truncation):
@@ -91,7 +92,7 @@ class Vocabulary:
                 f"no word occurs {minimum_count} times",
                 f"lower {flag('minimum_count')}, or use {flag('subwords')}",
             )
-        return cls([UNKNOWN, *(word for word in kept if word != UNKNOWN)])
+        return cls([UNKNOWN_WORD, *(word for word in kept if word != UNKNOWN_WORD)])
 
     @classmethod
     def of_pieces(cls, bpe: Any) -> Vocabulary:
@@ -130,16 +131,16 @@ class Vocabulary:
             read = word.lower()
             letters = word if len(word) == len(read) else read
             cut = self.bpe.encode(read)
-            pairs = zip(cut.tokens, cut.offsets, strict=True)
-            # the mark of a word's start may be a separate subword without letters
-            surfaces += [START if name == START else letters[a:b] for name, (a, b) in pairs] or [
-                word
-            ]
+            pieces = []
+            for name, (start, end) in zip(cut.tokens, cut.offsets, strict=True):
+                # the mark of a word's start may be a separate subword without letters
+                pieces.append(WORD_START if name == WORD_START else letters[start:end])
+            surfaces += pieces or [word]
         return surfaces
 
     def text(self, number: int) -> str:
         """Return the word or subword of an id, as people read it."""
-        return self.words[number].removeprefix(START)
+        return self.words[number].removeprefix(WORD_START)
 
     def save(self, folder: Path) -> None:
         """Write `vocabulary.json`, and `tokenizer.json` where there are subwords."""
@@ -147,19 +148,19 @@ class Vocabulary:
         if self.bpe is None:
             content["words"] = self.words
         else:
-            self.bpe.save(str(folder / PIECES))
-        (folder / WORDS).write_bytes(orjson.dumps(content, option=orjson.OPT_APPEND_NEWLINE))
+            self.bpe.save(str(folder / PIECES_FILE))
+        (folder / WORDS_FILE).write_bytes(orjson.dumps(content, option=orjson.OPT_APPEND_NEWLINE))
 
     @classmethod
     def load(cls, folder: Path) -> Vocabulary:
         """Load what `save` wrote. Errors: `UserError` if a file is missing or damaged."""
         try:
-            content = orjson.loads((folder / WORDS).read_bytes())
+            content = orjson.loads((folder / WORDS_FILE).read_bytes())
             if not content["subwords"]:
                 return cls(content["words"])
-            bpe = Tokenizer.from_str((folder / PIECES).read_text("utf-8"))
+            bpe = Tokenizer.from_str((folder / PIECES_FILE).read_text("utf-8"))
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise damage_error(f"cannot be read: {error}", folder / WORDS) from None
+            raise damage_error(f"cannot be read: {error}", folder / WORDS_FILE) from None
         return cls.of_pieces(bpe)
 
 
@@ -169,12 +170,12 @@ def train_pieces(counts: Counter[str], size: int) -> Any:
     Subwords consist of characters, the thousand most frequent ones, so that people can read a tree
     whose leaves are subwords; other characters are unknown.
     """
-    bpe: Any = Tokenizer(models.BPE(unk_token=UNKNOWN, fuse_unk=True))
+    bpe: Any = Tokenizer(models.BPE(unk_token=UNKNOWN_WORD, fuse_unk=True))
     bpe.normalizer = normalizers.NFC()
-    bpe.pre_tokenizer = pre_tokenizers.Metaspace(START)
+    bpe.pre_tokenizer = pre_tokenizers.Metaspace(WORD_START)
     trainer = trainers.BpeTrainer(
         vocab_size=size,
-        special_tokens=[UNKNOWN],
+        special_tokens=[UNKNOWN_WORD],
         limit_alphabet=1000,
         show_progress=False,
     )

@@ -20,8 +20,8 @@ from experiments.span_parser import (
     parts,
 )
 from structkit.errors import UserError
-from structkit.learning.span_parser.features import KINDS, UNKNOWN
-from structkit.learning.span_parser.parser import LONGEST, SpanParser, best_spans, pieces
+from structkit.learning.span_parser.features import FEATURE_NAMES, UNKNOWN_ROW
+from structkit.learning.span_parser.parser import MAX_PART_WORDS, SpanParser, best_spans, split_text
 from structkit.learning.training.data import Step
 from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import train_method
@@ -77,7 +77,7 @@ def test_decoding_finds_the_best_of_all_binary_trees(words, seed, shift):
     marks=st.lists(st.sampled_from(["a", ".", ",", ";"]), max_size=60), longest=st.integers(2, 9)
 )
 def test_pieces_cover_the_text_and_are_short_enough(marks, longest):
-    found = pieces(marks, longest)
+    found = split_text(marks, longest)
     assert [end for _, end in found][:-1] == [start for start, _ in found][1:]
     assert found[0][0] == 0 and found[-1][1] == len(marks)
     assert all(end - start <= longest for start, end in found)
@@ -92,9 +92,9 @@ def test_features_of_unknown_words():
     assert features.tables["word"][-2:] == [many[-1], "dog"]  # and of these so many
     assert features.counts["cat"] == 2
     rows = features.numbers(["CAT", "bat"])
-    assert rows.shape == (len(KINDS), 4)
-    assert rows[0].tolist() == [1, 3, UNKNOWN, 2]
-    assert rows[1, 2] != UNKNOWN  # -at is known
+    assert rows.shape == (len(FEATURE_NAMES), 4)
+    assert rows[0].tolist() == [1, 3, UNKNOWN_ROW, 2]
+    assert rows[1, 2] != UNKNOWN_ROW  # -at is known
     rare = features.rarity(1.0).tolist()
     assert [*rare[:4], rare[-1]] == pytest.approx([0, 0, 0, 1 / 3, 1 / 2])
 
@@ -182,11 +182,17 @@ def test_records_keep_constituents_of_two_words_or_more():
 
 
 def test_long_records_are_cut_as_long_texts_are():
-    words = ["a"] * (LONGEST - 1) + ["."] + ["b"] * 9
-    record = {"words": words, "spans": [[0, LONGEST], [3, 5], [LONGEST - 2, LONGEST + 2]]}
-    record["spans"].append([LONGEST + 1, LONGEST + 4])
+    words = ["a"] * (MAX_PART_WORDS - 1) + ["."] + ["b"] * 9
+    record = {
+        "words": words,
+        "spans": [[0, MAX_PART_WORDS], [3, 5], [MAX_PART_WORDS - 2, MAX_PART_WORDS + 2]],
+    }
+    record["spans"].append([MAX_PART_WORDS + 1, MAX_PART_WORDS + 4])
     first, second = parts(record)
-    assert (len(first[0]), first[1]) == (LONGEST, [(3, 5)])  # what is cut, and a whole, is none
+    assert (len(first[0]), first[1]) == (
+        MAX_PART_WORDS,
+        [(3, 5)],
+    )  # what is cut, and a whole, is none
     assert (len(second[0]), second[1]) == (9, [(1, 4)])
 
 

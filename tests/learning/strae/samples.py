@@ -62,7 +62,7 @@ def without_trees(sentences):
 
 def model(seed=0, *, size=20, channels=5, untied=False, dtype=torch.float64):
     values = {"head": "untied", "objective": "both"} if untied else {}
-    made = Method(embedding_size=size, channels=channels, seed=seed, **values).untrained(WORDS)
+    made = Method(embedding_size=size, channels=channels, seed=seed, **values).make_model(WORDS)
     return wide(made).to(dtype).eval()
 
 
@@ -131,7 +131,7 @@ def vocabulary(words=WORDS):
 
 
 def tree_training(settings, sentences):
-    return StraeTraining(settings, settings.untrained(WORDS).double(), vocabulary(), sentences)
+    return StraeTraining(settings, settings.make_model(WORDS).double(), vocabulary(), sentences)
 
 
 def write_records(file, texts, field="text"):

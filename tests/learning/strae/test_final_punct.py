@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.learning.encoders.encoder import open_model
-from structkit.learning.strae.sentences import leaf_depths, without_last
+from structkit.learning.strae.sentences import drop_last_leaves, leaf_depths
 from structkit.structure.trees.words import words_of
 from tests.learning.strae.samples import depths, nested, trained
 from tests.tolerances import bound
@@ -35,7 +35,7 @@ def test_the_sibling_takes_the_place(tree, count):
     expected = tree
     for _ in range(count := min(count, len(depths(tree)) - 1)):
         expected = without(expected)
-    assert depths(expected) == without_last(depths(tree), count)
+    assert depths(expected) == drop_last_leaves(depths(tree), count)
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -23,7 +23,7 @@ KINDS = ("words", "phrases")
 
 def encoder(name, vocabulary):
     chosen = registry.load("method", name)(embedding_size=4, channels=2)
-    return TreeEncoder(chosen, chosen.untrained(len(vocabulary)), vocabulary).eval()
+    return TreeEncoder(chosen, chosen.make_model(len(vocabulary)), vocabulary).eval()
 
 
 def prepared(model, texts):

@@ -17,7 +17,7 @@ STEP = Step(0, "train", 0, [3, 0, 2, 1])
 
 def training_of(sentences, **values):
     settings = samples.Method(**SMALL | values)
-    model = samples.wide(settings.untrained(samples.WORDS)).double()
+    model = samples.wide(settings.make_model(samples.WORDS)).double()
     return strae_training(settings, model, samples.vocabulary(), sentences).eval()
 
 

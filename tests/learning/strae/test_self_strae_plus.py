@@ -43,7 +43,7 @@ def test_loss_and_gradients_equal_the_plain_version(seed, lengths):
 def test_settings_are_those_of_the_code():
     method = Method()
     assert (1e-3, 1.0, 4, 200) == (
-        *(method.learning_rate, method.max_grad_norm, method.shortest, method.max_length),
+        *(method.learning_rate, method.max_grad_norm, method.min_words, method.max_length),
     )
 
 
