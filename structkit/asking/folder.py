@@ -496,7 +496,7 @@ def _read_batch(
         else:
             content_hash = hashlib.blake2b(data, digest_size=16).hexdigest()
             files[source.path] = File(source.path, state, content_hash)
-            sources.append(Source(source.path, data=data, media=source.media))
+            sources.append(replace(source, data=data, file="", status=None))
     collected = collect(sources)
     lines = collected.output.splitlines(keepends=True)
     records = [orjson.loads(line) for line in lines]

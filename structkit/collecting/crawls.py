@@ -11,7 +11,6 @@ import io
 import logging
 import re
 import zlib
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple
@@ -55,11 +54,11 @@ def captures(handle: Any, maximum: int) -> Iterator[Capture]:
     loader = require("warcio.recordloader", "warc").ArcWarcRecordLoader(verify_http=False)
     packed = handle.peek(2)[:2] == GZIP
     stream = io.BufferedReader(_BlockStream(_gzip_blocks(handle.read))) if packed else handle
-    times = Counter[str]()
     line = b""
     while True:
-        answer = None
+        capture = None
         address = ""
+        is_whole = False
         try:
             lines = chain([line], iter(stream.readline, b""))
             line = next((each for each in lines if each.strip()), b"")
@@ -69,26 +68,34 @@ def captures(handle: Any, maximum: int) -> Iterator[Capture]:
             named = record.rec_headers.get_header("WARC-Target-URI")
             if record.rec_type in CAPTURE_TYPES and not (named or "").startswith(NON_PAGE_SCHEMES):
                 address = named or "(no address)"
-                times[address] += 1
-                address += f"~{times[address]}" if times[address] > 1 else ""
             if record.length is None:
                 raise ValueError("a record has no Content-Length")
             if address:
-                answer = _capture(record, address, maximum)
+                capture = _capture(record, address, maximum)
+            _read_rest(record)
+            is_whole = True
             line = _line_after(record, stream)
         except Exception as error:
-            answer = Capture(address, problem=error)
+            if is_whole and isinstance(error, Damage):  # the file is cut behind the record
+                if capture:
+                    yield capture
+                address = ""
+            capture = Capture(address, problem=error)
             line = _next_start(stream)
-        if answer:
-            yield answer
+        if capture:
+            yield capture
 
 
-def _line_after(record: Any, stream: io.BufferedReader) -> bytes:
-    """Return the line after a record. Errors: the record is cut, or of another length."""
+def _read_rest(record: Any) -> None:
+    """Read a record to its end. Errors: it is cut."""
     while record.raw_stream.read(BLOCK_BYTES):
         pass
     if record.raw_stream.limit:
         raise ValueError("a record is shorter than its Content-Length")
+
+
+def _line_after(record: Any, stream: io.BufferedReader) -> bytes:
+    """Return the line after a record. Errors: the record is longer than it says."""
     line = stream.readline(BLOCK_BYTES)
     if record.format == "warc" and line.strip() and not RECORD_START.match(line):
         raise ValueError("a record is longer than its Content-Length")
@@ -156,7 +163,7 @@ def _decoded(blocks: Iterator[bytes], kinds: Iterable[Callable[[], Any]]) -> Ite
 
 
 def _gzip_blocks(read: Callable[[int], bytes]) -> Iterator[bytes | Damage]:
-    """Yield the content of a gzip file; the last block of a member after it is checked."""
+    """Yield the content of a gzip file; the last block of a member after it is checked, or cut."""
     rest = read(BLOCK_BYTES)
     while rest := rest.lstrip(b"\0") or read(BLOCK_BYTES).lstrip(b"\0"):
         member, seen, held = zlib.decompressobj(31), bytearray(), b""
@@ -173,6 +180,8 @@ def _gzip_blocks(read: Callable[[int], bytes]) -> Iterator[bytes | Damage]:
                     raise EOFError("it ends in the middle of a record")
             yield held
         except (zlib.error, EOFError) as error:
+            if isinstance(error, EOFError):
+                yield held
             yield Damage(str(error))
             rest = bytes(seen[1:])
             while GZIP not in rest and (more := read(BLOCK_BYTES)):

@@ -8,7 +8,7 @@ replaced or grafted commit that could change the output, start a program or bloc
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import IO, NamedTuple
 
 import orjson
 
+from structkit.collecting.ignoring import GIT_FOLDER, git_folder
 from structkit.collecting.units import Collected, Collector
 from structkit.collecting.walking import LeftOut, Source, readable_path
 from structkit.errors import UserError
@@ -111,6 +112,7 @@ def open_repository(folder: str) -> Iterator[Repository]:
     """Yield the repository of a folder. Errors: git is missing, or there is no commit."""
     known = {name: os.environ[name] for name in os.environ if name[:4] != "GIT_"} | GIT_ENVIRONMENT
     shown = readable_path(folder)
+    _refuse_pipes(os.path.realpath(folder))
     ask = ["git", "-C", folder, *REPOSITORY_QUESTION]
     try:
         asked = run(ask, env=known, stdin=DEVNULL, capture_output=True, timeout=MAX_ANSWER_SECONDS)
@@ -124,8 +126,7 @@ def open_repository(folder: str) -> Iterator[Repository]:
     head, objects, shallow, below, _ = os.fsdecode(asked.stdout).split("\n")
     objects, shallow = (os.path.abspath(os.path.join(folder, each)) for each in (objects, shallow))
     files = [os.path.join(above, name) for above, _, names in os.walk(objects) for name in names]
-    if special := [each for each in files if not os.path.isfile(each)]:
-        raise UserError(*NOT_REGULAR).at(readable_path(special[0]))
+    _refuse_special(files)
     border = Path(shallow).read_text("ascii") if os.path.isfile(shallow) else ""
     with TemporaryDirectory(prefix="structkit-") as own:
         Path(own, "refs").mkdir()
@@ -136,6 +137,30 @@ def open_repository(folder: str) -> Iterator[Repository]:
         known |= {"HOME": own, "XDG_CONFIG_HOME": own}
         partial = any(each.endswith(".promisor") for each in files)
         yield Repository(shown, head, below, border.split(), partial, known)
+
+
+def _refuse_pipes(folder: str) -> None:
+    """Raise where git would wait for a pipe in the place of one of its own files."""
+    for place in (folder, *map(str, Path(folder).parents)):
+        if os.path.lexists(os.path.join(place, GIT_FOLDER)):
+            own = git_folder(place)
+        elif os.path.exists(os.path.join(place, "HEAD")):
+            own = place  # it has no working tree
+        else:
+            continue
+        _refuse_special([os.path.join(place, GIT_FOLDER)])
+        _refuse_special(os.scandir(own) if os.path.isdir(own) else ())
+        for part in ("info", "refs"):
+            for above, _, names in os.walk(os.path.join(own, part)):
+                _refuse_special(os.path.join(above, name) for name in names)
+        return
+
+
+def _refuse_special(paths: Iterable[str | os.DirEntry[str]]) -> None:
+    """Raise at the first path that is neither a file nor a folder. A missing one is passed by."""
+    for path in paths:
+        if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+            raise UserError(*NOT_REGULAR).at(readable_path(os.fspath(path)))
 
 
 def _git_reason(errors: bytes) -> str:
@@ -201,7 +226,11 @@ class Blobs:
         self._running = ExitStack()
         self._process: Process | None = None
 
-    def read(self, number: str) -> bytes:
+    def has_parents(self, commit: str) -> bool:
+        """Return whether a commit follows others, which a shallow clone may lack."""
+        return b"\nparent " in self.read(commit, b"commit").partition(b"\n\n")[0]
+
+    def read(self, number: str, wanted: bytes = b"blob") -> bytes:
         """Return a blob, cut to `maximum` bytes and one. Errors: it is missing or damaged."""
         if not number.strip("0"):
             return b""
@@ -214,7 +243,7 @@ class Blobs:
             asked.write(f"{number}\n".encode())
             asked.flush()
             *_, kind, size = told.readline().split() or [b"", b""]
-            if kind == b"blob":
+            if kind == wanted:
                 left = int(size) + 1  # a line break follows
                 data = some = told.read(min(left, self.maximum + 1))
                 while some and (left := left - len(some)):
@@ -224,7 +253,7 @@ class Blobs:
         except BrokenPipeError:
             pass
         self.close()  # git ends at a damaged one
-        raise self.source.damage(f"blob {number}")
+        raise self.source.damage(f"{wanted.decode()} {number}")
 
     def close(self) -> None:
         """End git, which is started again when it is needed."""
@@ -256,7 +285,7 @@ def commit_tasks(
             chosen = [each for each in commit.changes if takes(each.path)]
             if not (chosen and commit.message and mine(commit.id)):
                 continue
-            if commit.id in source.border:
+            if commit.id in source.border and blobs.has_parents(commit.id):
                 yield CommitTask(commit, left_out=LeftOut(commit.short, *BEGINS_SHALLOW_CLONE))
             elif len(chosen) > MAX_PER_COMMIT:
                 yield CommitTask(commit, left_out=_too_many(commit, "files"))

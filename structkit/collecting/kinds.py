@@ -25,12 +25,14 @@ USUAL_UNITS = {
 # languages whose files are read as those of Markdown
 NOTEBOOK = "notebook"
 RESTRUCTURED = "restructuredtext"
+ASCIIDOC = "asciidoc"
 
 # languages without a plugin: their files are cut at blank lines. The tables of libraries give an
 # ending several languages, other names for them (shell for bash), and prose (.rst, .tex) among code
 EXTENSIONS_WITHOUT_PLUGIN = {
     # files end with their names
     **{name: name for name in "dart elm fish nim nix sql svelte tcl toml vue zig".split()},
+    "asciidoc": "adoc asciidoc",
     "awk": "awk gawk mawk",
     "batch": "bat cmd",
     "bazel": "bzl bazel BUILD WORKSPACE",
@@ -183,7 +185,7 @@ def content_kind(path: str, text: str, media: str = "", given: str = "") -> Cont
     language = _media_language(media) or language
     if language is None:
         return ContentKind(TEXT_CONTENT, "text")
-    if language in (NOTEBOOK, RESTRUCTURED):
+    if language in (NOTEBOOK, RESTRUCTURED, ASCIIDOC):
         return ContentKind(MARKDOWN_CONTENT, language)
     return ContentKind(
         language if language in (HTML_CONTENT, MARKDOWN_CONTENT) else CODE_CONTENT, language, xml

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from markdown_it.token import Token
 
+from structkit.collecting.naming import UniqueNames, slug
 from structkit.records.jsonl import Record
 from structkit.structure import Span, lines_of
 from structkit.structure.html.markdown import FrontMatter, markdown_tokens, render_markdown
@@ -25,9 +26,10 @@ from structkit.structure.html.tags import HEADINGS, SEPARATORS
 from structkit.structure.html.xpaths import ParserTarget, walk
 from structkit.structure.sentences import sentences
 
-NOT_IN_SLUG = re.compile(r"[^\w\- ]")
 PERMALINK_SIGNS = " ¶#🔗\uf0c1"  # the link at the end of a heading that leads to it
-TOP_SECTION = "top"  # the section before the first heading
+# names of sections: before the first heading, and below one that gives no name
+TOP_SECTION = "top"
+UNNAMED_SECTION = "section"
 MAX_GLOSSARY_DEPTH = 2  # lists in lists: methods of a class, but not their parameters
 MAX_LISTED_CHARACTERS = 1_500  # of definitions; if a section has more, each becomes a record
 MAX_HEADING_CHARACTERS = 500  # of the headings, or a caption, that each row of a table repeats
@@ -65,15 +67,6 @@ def paths_to(headings: list[Heading]) -> list[list[str]]:
         over.append(heading)
         paths.append([each.text for each in over])
     return paths
-
-
-def slug(text: str) -> str:
-    """Return a heading as an anchor, as GitHub makes it.
-
-    >>> slug("What's new?")
-    'whats-new'
-    """
-    return NOT_IN_SLUG.sub("", text.lower()).strip().replace(" ", "-")
 
 
 @dataclass
@@ -204,7 +197,7 @@ class HtmlPage:
                 if text:
                     record = self._record(part, text)
                     name = slug(part.path[-1]) if part.path else TOP_SECTION
-                    yield part.anchor or name, record
+                    yield part.anchor or name or UNNAMED_SECTION, record
 
     def _split(self, section: SectionPart) -> Iterator[SectionPart]:
         """Yield the parts of a section: its definitions, if they are long, and the rest."""
@@ -346,11 +339,10 @@ class MarkdownPage:
 
         Many items of lists that explain a term in code or bold become sections of their own.
         """
-        starts = [self._front.lines if self._front else 0, *(h.start for h in self.headings)]
-        paths, anchors = (
-            [[], *paths_to(self.headings)],
-            [TOP_SECTION, *(h.anchor for h in self.headings)],
-        )
+        first_line = self._front.lines if self._front else 0
+        starts = [first_line, *(heading.start for heading in self.headings)]
+        paths = [[], *paths_to(self.headings)]
+        anchors = ["", *(heading.anchor for heading in self.headings)]
         for start, end, path, anchor in zip(
             starts, [*starts[1:], len(self.lines)], paths, anchors, strict=True
         ):
@@ -365,7 +357,10 @@ class MarkdownPage:
                     "headings": [*path, term] if term else path,
                     "text": text.strip("\n"),
                 }
-                yield slug(term) if term else anchor, record | ({"anchor": anchor} if path else {})
+                if anchor:
+                    record["anchor"] = anchor
+                name = slug(term) if term else anchor
+                yield name or (UNNAMED_SECTION if path else TOP_SECTION), record
 
     def _split(self, start: int, end: int) -> Iterator[tuple[int, int, str]]:
         """Yield the lines of a section with their term: its items, if they are long, and others."""
@@ -425,21 +420,25 @@ class MarkdownPage:
 
     @cached_property
     def headings(self) -> list[Heading]:
-        """The headings that are not in quotes or lists; each starts at a line, from 0."""
+        """The headings that are not in quotes or lists; each starts at a line, from 0.
+
+        Their anchors are GitHub's, which numbers repeated ones, also those in quotes and lists.
+        """
         headings: list[Heading] = []
+        anchors = UniqueNames("-", 1)
         for number, token in enumerate(self._tokens):
-            if token.level or not token.map:
-                continue
-            if token.type == "heading_open":
-                text = " ".join(_visible_text(self._tokens[number + 1]).split())
-                anchor = str(token.attrGet("id") or slug(text))
-                headings.append(Heading(int(token.tag[1]), text, token.map[0], anchor))
-            elif token.type == "html_block":
+            if token.type == "heading_open" and token.map:
+                visible = _visible_text(self._tokens[number + 1])
+                anchor = str(token.attrGet("id") or anchors.take(slug(visible)))
+                text = " ".join(visible.split())
+                if not token.level:
+                    headings.append(Heading(int(token.tag[1]), text, token.map[0], anchor))
+            elif token.type == "html_block" and token.map and not token.level:
                 html = self._html_from(number)
-                for each in HtmlPage(html).headings:
-                    row = token.map[0] + html.count("\n", 0, each.start)
-                    anchor = each.anchor or slug(each.text)
-                    headings.append(replace(each, start=row, anchor=anchor))
+                for heading in HtmlPage(html).headings:
+                    row = token.map[0] + html.count("\n", 0, heading.start)
+                    anchor = heading.anchor or anchors.take(slug(heading.text))
+                    headings.append(replace(heading, start=row, anchor=anchor))
         return headings
 
     def _html_from(self, number: int) -> str:

@@ -6,9 +6,11 @@ Tests: tests/collecting/test_restructured.py.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from functools import cached_property
 
+from structkit.collecting.naming import UniqueNames
 from structkit.collecting.pages import Heading, MarkdownPage
 from structkit.records.jsonl import Record
 
@@ -18,7 +20,23 @@ MIN_ADORNMENT = 4  # marks that are enough under a longer title
 NO_TITLE = re.compile(r"(?:\.\.|[-*+•‣⁃]|>>>|:[^:\s][^:]*:)(?:\s|$)")
 ROLE = re.compile(r":[\w.+:-]+:(?=`)|(?<=`)__?(?!\w)|\s*<[^<>`]*>(?=`)")
 MARKUP_SIGNS = re.compile(r"[`*|]|\\(?=\S)")
+# how docutils makes an id of a title (its `make_id`): letters that do not decompose, the signs that
+# become a hyphen, and what an id cannot begin or end with
+LETTERS = str.maketrans("øđħıłŧƀƃƈƌƒƙƚƞƥƫƭƴƶǥȥȴȵȶȷȼȿɀɇɉɋɍɏ", "odhiltbbcdfklnpttyzgzlntjcszejqry")
+DIGRAPHS = str.maketrans({"ß": "sz", "æ": "ae", "œ": "oe", "ȸ": "db", "ȹ": "qp"})
 NOT_IN_ID = re.compile(r"[^a-z0-9]+")
+ID_ENDS = re.compile(r"^[-0-9]+|-+$")
+
+
+def docutils_id(title: str) -> str:
+    """Return the id of a title before repeated ones are numbered; empty if no letter can begin it.
+
+    >>> docutils_id("2.0 Straße & Ærø"), docutils_id("1.2.3")
+    ('strasze-aero', '')
+    """
+    text = title.lower().translate(DIGRAPHS).translate(LETTERS)
+    text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii")
+    return ID_ENDS.sub("", NOT_IN_ID.sub("-", " ".join(text.split())))
 
 
 class Restructured(MarkdownPage):
@@ -28,6 +46,7 @@ class Restructured(MarkdownPage):
     def headings(self) -> list[Heading]:
         """The titles with their levels, by the order in which their styles appear."""
         styles: list[tuple[str, bool]] = []
+        anchors = UniqueNames("-", 1)
         found: list[Heading] = []
         below = 0  # the line after the last title
         for row in range(1, len(self.lines)):
@@ -44,7 +63,8 @@ class Restructured(MarkdownPage):
             if style not in styles:
                 styles.append(style)
             text = " ".join(MARKUP_SIGNS.sub("", ROLE.sub("", title)).split())
-            anchor = NOT_IN_ID.sub("-", text.lower()).strip("-")
+            base = docutils_id(text)
+            anchor = anchors.take(base) if base else anchors.take_numbered("section")
             found.append(Heading(styles.index(style) + 1, text, row - 1 - over, anchor))
             below = row + 1
         return found

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import io
 import posixpath
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,9 +16,11 @@ from functools import partial
 from operator import itemgetter
 from traceback import walk_tb
 
+from structkit.collecting.asciidoc import AsciiDocPage
 from structkit.collecting.chunks import cut_lines
 from structkit.collecting.encodings import decode
 from structkit.collecting.kinds import (
+    ASCIIDOC,
     CODE_CONTENT,
     HEAD_BYTES,
     HTML_CONTENT,
@@ -33,6 +34,7 @@ from structkit.collecting.kinds import (
     is_binary,
     is_generated,
 )
+from structkit.collecting.naming import UniqueNames
 from structkit.collecting.notebooks import Notebook
 from structkit.collecting.pages import HtmlPage, MarkdownPage
 from structkit.collecting.restructured import Restructured
@@ -66,6 +68,8 @@ BATCH_FILES = 256
 BATCH_BYTES = 1 << 20
 MIN_CPU_SECONDS = 5.0  # for a file; a megabyte takes 0.5 s
 BYTES_IN_MIN_SECONDS = 2_000_000
+# languages of pages with titles, whose text keeps its marks
+MARKUP_PAGES = {RESTRUCTURED: Restructured, ASCIIDOC: AsciiDocPage}
 # the name of a unit in its file, empty for the whole file, and the fields of the unit
 NamedUnit = tuple[str, Record]
 
@@ -90,16 +94,14 @@ class Units:
         rows: list[int] = []  # the line of the file of each line of the text, if they differ
         if kind.language == NOTEBOOK:
             text, kind, rows = self._notebook(text, kind)
-        names: Counter[str] = Counter()
+        names = UniqueNames("~", 2)
         units = UNITS.get((self.of(kind), kind.name)) if text.strip() else None
         for name, unit in units(text, kind, self) if units else ():
             if rows:
                 unit["lines"] = [rows[line - 1] for line in unit["lines"]]
             if name == NAMED_BY_LINES:
                 name = "L{}-{}".format(*unit["lines"])
-            names[name] += 1
-            if names[name] > 1:  # the same name again, in the order of the file
-                name = f"{name}~{names[name]}"
+            name = names.take(name)
             content: str = unit[next(field for field in ("html", "code", "text") if field in unit)]
             yield {
                 "id": f"{path}#{name}" if name else path,
@@ -203,7 +205,7 @@ def _passage_units(text: str, kind: ContentKind, units: Units) -> Iterator[Named
 
 
 def _sentence_units(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUnit]:
-    plain = kind.name == TEXT_CONTENT or kind.language == RESTRUCTURED
+    plain = kind.name == TEXT_CONTENT or kind.language in MARKUP_PAGES
     found = _plain_sentences(text) if plain else _document(text, kind, units).sentences()
     for number, unit in enumerate(found, 1):
         yield f"s{number}", unit
@@ -212,7 +214,7 @@ def _sentence_units(text: str, kind: ContentKind, units: Units) -> Iterator[Name
 def _document(text: str, kind: ContentKind, units: Units) -> HtmlPage | MarkdownPage:
     if kind.name == HTML_CONTENT:
         return HtmlPage(text, xpaths=units.xpaths, xml=kind.xml)
-    return (Restructured if kind.language == RESTRUCTURED else MarkdownPage)(text)
+    return MARKUP_PAGES.get(kind.language, MarkdownPage)(text)
 
 
 def _plain_sentences(text: str) -> Iterator[Record]:
@@ -364,7 +366,12 @@ def _decode_source(data: bytes, source: Source) -> str:
 
 
 def _with_fields(unit: Record, source: Source) -> Record:
-    """Return a unit; if a record had its text, with its other fields, and its id in `doc_id`."""
+    """Return a unit; if a record had its text, with its other fields, and its id in `doc_id`.
+
+    The title of a chapter begins with its book's.
+    """
+    if source.book and unit.get("title", source.book) != source.book:
+        unit["title"] = ": ".join(filter(None, (source.book, unit["title"])))
     if (record := source.record) is None:
         return unit
     name = unit["id"].removeprefix(unit["path"])

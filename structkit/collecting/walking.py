@@ -20,8 +20,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import IO, Any
 
+from structkit.collecting.books import Chapter, chapters_of
 from structkit.collecting.crawls import captures
 from structkit.collecting.ignoring import GIT_FOLDER, Ignoring, file_filter
+from structkit.collecting.naming import UniqueNames
 from structkit.errors import UserError, flag
 from structkit.extras import require
 from structkit.paths import FOLDER_FLAGS, NOT_REGULAR, open_below, open_found, refuse_pipe
@@ -40,8 +42,9 @@ IS_PACKED_INSIDE = "packed in an archive", "unpack the outer one"
 IS_OUTPUT = "the output itself", "write it to another folder"
 IS_ERROR_PAGE = "an error page of a server", "leave it out"
 
+EPUB_ENDING = ".epub"
 WACZ_ENDING = ".wacz"  # a zip archive of WARCs and what finds pages in them
-ZIP_ENDINGS = (".zip", ".whl", ".jar", ".egg", ".war", ".epub", WACZ_ENDING)
+ZIP_ENDINGS = (".zip", ".whl", ".jar", ".egg", ".war", EPUB_ENDING, WACZ_ENDING)
 ZSTD_ENDINGS = (".tar.zst", ".tzst")
 TAR_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", *ZSTD_ENDINGS)
 WARC_ENDINGS = (".warc", ".warc.gz")
@@ -75,6 +78,7 @@ class Source:
     language: str = ""  # if its name does not show it
     record: Record | None = None  # the other fields of the record that held it
     root: str = ""  # the folder in which a walk found it; none if the user named it
+    book: str = ""  # the title of the book that it is a chapter of
 
     @property
     def size(self) -> int:
@@ -168,11 +172,12 @@ class Walk:
         another name of the folder (`.`, an absolute one) moves it.
         """
         takes, files, matched = file_filter(self.globs), 0, 0
+        addresses = UniqueNames("~", 2)  # of captures, in whatever files they are
         roots = {os.path.normpath(path): path for path in named_paths(paths)}
         named, seen = set(map(readable_path, roots)), set[tuple[str, str]]()
         for root in sorted(roots, key=lambda root: _sort_key(root, os.path.isdir(roots[root]))):
             shown = readable_path(root)
-            for found in self._root(shown, roots[root]):
+            for found in self._root(shown, roots[root], addresses):
                 below = found.path.removeprefix("" if shown == "." else shown).lstrip("/")
                 if self.globs:
                     files += 1
@@ -192,7 +197,7 @@ class Walk:
         if files and not matched:
             say(f"none of {files:,} files matches {flag('glob', ' '.join(self.globs))}")
 
-    def _root(self, shown: str, path: str) -> Iterator[Found]:
+    def _root(self, shown: str, path: str, addresses: UniqueNames) -> Iterator[Found]:
         try:
             status = os.stat(path)
             if stat.S_ISDIR(status.st_mode):
@@ -200,7 +205,7 @@ class Walk:
                 return
             self._note(path)
             if is_packed(path):
-                yield from archive_sources(shown, path, self.options.max_file_bytes)
+                yield from archive_sources(shown, path, self.options.max_file_bytes, addresses)
             elif stat.S_ISFIFO(status.st_mode):  # whose content is there once
                 content = Source(shown, path).content(self.options.max_file_bytes)
                 yield Source(shown, path, data=content)
@@ -361,10 +366,11 @@ class Member:
             return LeftOut.because(path, _damage(error))
 
 
-def archive_sources(shown: str, path: str, maximum: int) -> Iterator[Found]:
+def archive_sources(shown: str, path: str, maximum: int, addresses: UniqueNames) -> Iterator[Found]:
     """Yield all files of an archive, sorted by path; a compressed tar or WARC in its own order.
 
-    An archive's files were chosen when it was packed: its ignore files do not count.
+    An archive's files were chosen when it was packed: its ignore files do not count. Captures take
+    their names from `addresses`.
     """
     name = path.lower()
     if name.endswith((*ZIP_ENDINGS, *TAR_ENDINGS)):
@@ -372,11 +378,13 @@ def archive_sources(shown: str, path: str, maximum: int) -> Iterator[Found]:
     try:
         if name.endswith(WARC_ENDINGS):
             with open(path, "rb") as handle:
-                yield from _crawled_pages(shown, handle, maximum)
+                yield from _crawled_pages(shown, handle, maximum, addresses)
         elif name.endswith(ZIP_ENDINGS):
             with zipfile.ZipFile(path) as zipped:
                 if name.endswith(WACZ_ENDING):
-                    yield from _wacz_pages(shown, zipped, maximum)
+                    yield from _wacz_pages(shown, zipped, maximum, addresses)
+                elif name.endswith(EPUB_ENDING) and (chapters := chapters_of(zipped)):
+                    yield from _chapters(shown, zipped, chapters, maximum)
                 else:
                     yield from _last_members(shown, _zip_members(zipped), maximum)
         elif name.endswith(ZSTD_ENDINGS):
@@ -407,23 +415,55 @@ def _last_members(shown: str, members: Iterator[Member], maximum: int) -> Iterat
         yield member.found(f"{shown}/{readable_path(name)}", maximum)
 
 
-def _wacz_pages(shown: str, zipped: zipfile.ZipFile, maximum: int) -> Iterator[Found]:
-    """Yield the pages of every WARC in an archive."""
+def _wacz_pages(
+    shown: str, zipped: zipfile.ZipFile, maximum: int, addresses: UniqueNames, inside: bool = False
+) -> Iterator[Found]:
+    """Yield the pages of every WARC in an archive, and in the archives of a collection in it."""
+    crawls = 0
     for info in zipped.infolist():
-        if info.filename.lower().endswith(WARC_ENDINGS):
-            with zipped.open(info) as handle:
-                yield from _crawled_pages(f"{shown}/{info.filename}", handle, maximum)
+        name, path = info.filename.lower(), f"{shown}/{info.filename}"
+        if not name.endswith((*WARC_ENDINGS, WACZ_ENDING)):
+            continue
+        crawls += 1
+        try:
+            if name.endswith(WARC_ENDINGS):
+                with zipped.open(info) as handle:
+                    yield from _crawled_pages(path, handle, maximum, addresses)
+            elif inside:
+                yield LeftOut(path, *IS_PACKED_INSIDE)
+            else:
+                with zipped.open(info) as handle, zipfile.ZipFile(handle) as inner:
+                    yield from _wacz_pages(path, inner, maximum, addresses, inside=True)
+        except Exception as error:  # of this file; the others are read
+            yield LeftOut.because(path, _damage(error))
+    if not crawls:
+        yield LeftOut.because(shown, UserError("holds no WARC", "look at it with unzip -l"))
 
 
-def _crawled_pages(shown: str, handle: IO[bytes], maximum: int) -> Iterator[Found]:
-    """Yield the pages of a crawl, each under its address."""
-    for each in captures(handle, maximum):
-        if each.problem:
-            yield LeftOut.because(each.address or shown, _damage(each.problem))
-        elif each.data is None:
-            yield LeftOut(each.address, *IS_ERROR_PAGE)
+def _crawled_pages(
+    shown: str, handle: IO[bytes], maximum: int, addresses: UniqueNames
+) -> Iterator[Found]:
+    """Yield the pages of a crawl, each under its address; further captures have a number."""
+    for capture in captures(handle, maximum):
+        path = addresses.take(capture.address) if capture.address else shown
+        if capture.problem:
+            yield LeftOut.because(path, _damage(capture.problem))
+        elif capture.data is None:
+            yield LeftOut(path, *IS_ERROR_PAGE)
         else:
-            yield Source(each.address, data=each.data, media=each.media)
+            yield Source(path, data=capture.data, media=capture.media)
+
+
+def _chapters(
+    shown: str, zipped: zipfile.ZipFile, chapters: Sequence[Chapter], maximum: int
+) -> Iterator[Found]:
+    """Yield the chapters of a book in its reading order; other files only find and style them."""
+    for chapter in chapters:
+        member = Member(chapter.path, partial(zipped.open, chapter.path), special=False)
+        found = member.found(f"{shown}/{chapter.path}", maximum)
+        if isinstance(found, Source):
+            found = replace(found, media=chapter.media, book=chapter.book)
+        yield found
 
 
 def _zip_members(packed: zipfile.ZipFile) -> Iterator[Member]:

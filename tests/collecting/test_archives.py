@@ -8,11 +8,14 @@ import lzma
 import tarfile
 import zipfile
 import zlib
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
 from hostile.good import answered, tarred, zipped
 from warcio.warcwriter import WARCWriter
+
+from tests.jsonl import write_files
 
 ARCHIVES = ["a.tar", "a.tar.gz", "a.tgz", "a.jar", "a.whl", "a.zip"]
 
@@ -238,7 +241,7 @@ PACKED_PAGE = gzip.compress(b"<p>" + bytes(range(32, 127)) * 999)
 CODED = "Content-Type: text/html\r\nContent-Encoding: gzip\r\n"
 # the members or records, and the numbers of the pages that are lost
 SPOILED = {
-    "cut by a byte": ([*MEMBERS[:8], MEMBERS[8][:-1]], "8"),
+    "cut by a byte": ([*MEMBERS[:8], MEMBERS[8][:-1]], ""),
     "cut in half": ([*MEMBERS[:8], MEMBERS[8][:60]], "8"),
     "cut in a header": ([*MEMBERS, b"\x1f\x8b\x08"], ""),
     "junk behind": ([*MEMBERS, b"junk of 18 bytes.."], ""),
@@ -267,6 +270,81 @@ def test_what_is_whole_in_a_damaged_crawl_is_read(tmp_path, here, parts, lost):
     assert done.stderr.startswith(b"structkit: 1 path left out (1 x cannot be read: ")
     done = here("collect", "c.warc.gz", "--on-error", "fail")
     assert (1, 1) == (done.returncode, done.stderr.count(b"\n"))
+
+
+WHOLE = gzip.compress(b"".join(RECORDS), mtime=0)
+# the last one is cut in its head, in its page, behind it, in the sum of the file
+CUTS = [len(zlib.compress(b"".join(RECORDS[:number]))) for number in range(1, 10)]
+
+
+@pytest.mark.parametrize("beside", [False, True])
+@pytest.mark.parametrize("size", [*CUTS, len(WHOLE) - 9, len(WHOLE) - 8, len(WHOLE) - 1])
+def test_pages_before_the_cut_of_a_crawl_in_one_piece(tmp_path, here, size, beside):
+    (tmp_path / "a.warc.gz").write_bytes(WHOLE[:size])
+    (tmp_path / "b.warc").write_bytes(answer("b"))
+    unpacked = zlib.decompressobj(31).decompress(WHOLE[:size])
+    ends = accumulate(len(record) for record in RECORDS)
+    whole = sum(end - len("\r\n\r\n") <= len(unpacked) for end in ends)
+    done = here("collect", "a.warc.gz", *["b.warc"] * beside, "--rejects", "rejects")
+    assert [*(f"http://a/{number}" for number in range(whole)), *["http://a/b"] * beside] == paths(
+        done
+    )
+    assert "it ends in the middle of a record" in (tmp_path / "rejects").read_text()
+
+
+def test_captures_of_one_address(tmp_path, here):
+    """They have the same ids in one file, in several, and in one or two archives."""
+    first, second = [*RECORDS[:2], answer(0)], [answer(0), answer("0~2"), RECORDS[1]]
+    whole = {"archive/a.warc": b"".join(first), "archive/b.warc": b"".join(second)}
+    write_files(tmp_path, {"a.warc": whole["archive/a.warc"], "b.warc": whole["archive/b.warc"]})
+    write_files(tmp_path, {"both.warc": b"".join([*first, *second]), "both.wacz": zipped(whole)})
+    inner = {f"{name[8]}.wacz": zipped({name: data}) for name, data in whole.items()}
+    deep = {
+        "again.wacz": zipped({"a.wacz": zipped(whole)}),
+        "no.wacz": b"PK",
+        "datapackage.json": b"{}",
+    }
+    write_files(
+        tmp_path, {"multi.wacz": zipped({**inner, **deep}), "none.wacz": zipped({"a": b""})}
+    )
+    right = [f"http://a/{name}" for name in ("0", "1", "0~2", "0~3", "0~2~2", "1~2")]
+    for names in (["a.warc", "b.warc"], ["both.warc"], ["both.wacz"], ["multi.wacz"]):
+        done = here("collect", *names, "--unit", "file")
+        assert right == paths(done)
+    assert b"1 x packed in an archive; 1 x cannot be read: File is not a zip file" in done.stderr
+    assert b"1 x holds no WARC" in here("collect", "none.wacz").stderr
+
+
+PACKAGE = """<?xml version="1.0"?><opf:package xmlns:opf="http://www.idpf.org/2007/opf">
+<opf:metadata><dc:title>The Kettle
+&amp; Book</dc:title></opf:metadata><opf:manifest>
+<opf:item id="z" href="z.xhtml" media-type="application/xhtml+xml"/>
+<opf:item href="../a%20b.html#top" id='a' media-type="application/xhtml+xml"/>
+<opf:item id="odd" href="page10" media-type="application/xhtml+xml"/>
+<opf:item id="gone" href="gone.xhtml" media-type="application/xhtml+xml"/>
+<opf:item id="nav" href="nav.xhtml" media-type="application/xhtml+xml" properties="nav"/>
+</opf:manifest><opf:spine><opf:itemref idref="z"/><opf:itemref idref="a"/><opf:itemref idref="z"/>
+<opf:itemref idref="odd" linear="no"/><opf:itemref idref="gone"/><opf:itemref idref="?"/>
+</opf:spine></opf:package>"""
+
+
+def test_chapters_of_a_book(tmp_path, here):
+    """As its package lists them, by their declared types, and below its title."""
+    container = '<rootfile full-path="OEBPS/a.opf" media-type="application/oebps-package+xml"/>'
+    files = {"mimetype": "application/epub+zip", "META-INF/container.xml": container}
+    files |= {"OEBPS/a.opf": PACKAGE, "OEBPS/nav.xhtml": "<p>Contents</p>", "OEBPS/b.css": "a {}"}
+    files |= {"OEBPS/z.xhtml": "<title>Boiling</title><script/><p>Heat it.</p>"}
+    files |= {"a b.html": "<p>Pour.</p>", "OEBPS/page10": "<h1>The Kettle &amp; Book</h1>"}
+    (tmp_path / "b.epub").write_bytes(zipped({name: text.encode() for name, text in files.items()}))
+    done = here("collect", "b.epub")
+    pages = [json.loads(line) for line in done.stdout.splitlines()]
+    book = "The Kettle & Book"
+    assert [
+        ("b.epub/OEBPS/z.xhtml", "html", f"{book}: Boiling", "Boiling Heat it."),
+        ("b.epub/a b.html", "html", book, "Pour."),
+        ("b.epub/OEBPS/page10", "html", book, book),
+    ] == [(page["path"], page["language"], page["title"], page["text"]) for page in pages]
+    assert b"1 path left out (1 x cannot be read: " in done.stderr
 
 
 def test_answers_of_a_crawl_that_are_pages(tmp_path, here):

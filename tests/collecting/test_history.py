@@ -1,6 +1,8 @@
 """The functions that commits changed, beside git's own account."""
 
 import os
+import time
+from pathlib import Path
 
 import orjson
 import pytest
@@ -229,19 +231,36 @@ def test_a_clone_without_files_is_an_error(repository, here, tmp_path):
     assert b"clone it without a filter" in done.stderr
 
 
+def test_a_shallow_clone_of_the_whole_history_is_whole(repository, here, tmp_path):
+    for text, message in ((ONE, "Add shapes"), (TWO, "Be exact")):
+        repository.commit(message, {"a.py": text})
+    whole = here("collect", str(repository.folder), "--unit", "commit").stdout
+    for depth in (2, 3):
+        place = str(tmp_path / f"depth{depth}")
+        repository.git("clone", "-q", f"--depth={depth}", f"file://{repository.folder}", place)
+        root = repository.git("rev-list", "--max-parents=0", "HEAD").strip()
+        Path(place, ".git/shallow").write_text(f"{root}\n")  # as some versions of git write it
+        done = here("collect", place, "--unit", "commit")
+        assert (whole.count(b"\n"), b"") == (done.stdout.count(b"\n"), done.stderr)
+
+
 PIPES = (".gitattributes", ".git/info/attributes", ".git/info/grafts", ".git/shallow")
-PIPES += (".git/objects/pack/pack-1.idx",)
-LONG_PIPES = ("included", ".git/HEAD", ".git/config", ".git/packed-refs")  # the whole time
+PIPES += (".git/objects/pack/pack-1.idx", ".git/HEAD", ".git/config", ".git/packed-refs")
+PIPES += (".git/refs/heads/other", ".git/commondir", ".git/config.worktree")
+LONG_PIPES = ("included",)  # the whole time
 
 
 @pytest.mark.parametrize("name", [*PIPES, *LONG_PIPES])
 def test_a_pipe_in_a_repository_is_not_waited_for(repository, name, monkeypatch):
-    monkeypatch.setattr("structkit.collecting.history.MAX_ANSWER_SECONDS", 1)
+    if name in LONG_PIPES:
+        monkeypatch.setattr("structkit.collecting.history.MAX_ANSWER_SECONDS", 1)
     repository.commit("Add shapes", {"a.py": ONE})
     repository.git("config", "include.path", "../included")
     (repository.folder / name).unlink(missing_ok=True)
     os.mkfifo(repository.folder / name)
+    start = time.monotonic()
     try:
         assert 2 == len(pairs(repository))
     except UserError as error:
-        assert "look for a pipe" in str(error) or "not a regular file" in str(error)
+        assert ("look for a pipe" if name in LONG_PIPES else "not a regular file") in str(error)
+    assert name in LONG_PIPES or time.monotonic() - start < 8

@@ -214,3 +214,44 @@ def test_deep_and_wide_lists():
     assert 2 == len(list(HtmlPage("<dl><dt>a<dd>b" * 5000, xpaths=False).sections()))
     wide = "<h1>a</h1><dl>" + "<dt>b<dd>c d" * 5000 + "</dl>"
     assert 5_001 == len(list(HtmlPage(wide, xpaths=False).sections()))
+
+
+KATEX = """<p>Energy <span class="katex"><span class="katex-mathml"><math><semantics><mrow>
+<mi>m</mi><msup><mi>c</mi><mn>2</mn></msup></mrow><annotation encoding="application/x-tex">mc^2
+</annotation></semantics></math></span><span class="katex-html" aria-hidden="true">
+<span class="base">mc2</span></span></span> holds."""
+MATHJAX = """<p>Energy <mjx-container class="MathJax"><mjx-math class="MJX-TEX" aria-hidden="true">
+<mjx-mi><mjx-c>E</mjx-c></mjx-mi></mjx-math><mjx-assistive-mml unselectable="on"><math><mi>E</mi>
+</math></mjx-assistive-mml></mjx-container> holds."""
+MATHJAX_2 = """<p>Energy <span class="MathJax_Preview"></span><span class="MathJax">
+<nobr aria-hidden="true"><span class="math">E</span></nobr><span class="MJX_Assistive_MathML">
+<math><mi>E</mi></math></span></span><script type="math/tex">E</script> holds."""
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        (KATEX, "Energy mc2 holds."),
+        (MATHJAX, "Energy E holds."),
+        (MATHJAX_2, "Energy E holds."),
+        (
+            '<p>E <span class="katex"><span class="katex-html" aria-hidden="true">m</span></span>',
+            "E m",
+        ),
+        ('<p>Home <i class="icon" aria-hidden="true">house</i> page', "Home page"),
+        (
+            '<p>Home <i aria-hidden="false">house</i> <b ARIA-HIDDEN=true>x</b>page',
+            "Home house page",
+        ),
+        (
+            '<div aria-hidden="true"><p>All of a page behind a dialog.',
+            "All of a page behind a dialog.",
+        ),
+        ('<p aria-hidden="true">A paragraph. <span hidden>More.</span>', "A paragraph. More."),
+    ],
+)
+def test_what_is_there_for_the_eye_alone(html, text):
+    assert text == HtmlPage(html).page()["text"]
+    assert text.replace(" ", "") in "".join(
+        each["text"].replace(" ", "") for each in HtmlPage(html).sentences()
+    )

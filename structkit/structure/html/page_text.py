@@ -16,7 +16,7 @@ from structkit.structure.html.tags import SEPARATORS, SILENT_ELEMENTS, VOID_ELEM
 
 SEPARATING_TAGS = SEPARATORS | {f"/{name}" for name in SEPARATORS}
 HIDING_ELEMENTS = SILENT_ELEMENTS - RAW_ELEMENTS - {"template"}  # whose content is read as markup
-UNSEEN_SIGN = re.compile(r"<dialog|[\s\"'/]hidden[\s=/>]", re.I)
+UNSEEN_SIGN = re.compile(r"<dialog|[\s\"'/](?:aria-)?hidden[\s=/>]", re.I)
 # elements that may end without an end tag, or hold the whole page until a script has run
 UNBOUNDED_ELEMENTS = frozenset("body dd dt html li optgroup option p td th tr".split())
 
@@ -25,7 +25,9 @@ class PageText:
     """Visible text of a document, by place; its tags.
 
     `unseen` are the numbers of tags in closed dialogs and `[hidden]`: their text belongs to the
-    document, but their headings begin no section.
+    document, but their headings begin no section. What `aria-hidden` hides within a line is left
+    out: it repeats the text beside it for the eye, as KaTeX and MathJax do with formulas, or is an
+    icon. A block stays, since a dialog may have hidden the page while it was open.
 
     >>> text = PageText("<h1>a</h1>b<i>c</i><video>d</video>e &amp; f<p hidden><b hidden>g</b>")
     >>> text.between(0, 99), text.between(10, 17), text.unseen
@@ -80,9 +82,14 @@ class PageText:
             elif name and name not in VOID_ELEMENTS:
                 opened.append(name)
                 counts[name] += 1
+                tag = html[start:end].lower() if some_unseen else ""
                 if name in HIDING_ELEMENTS or (name == "title" and counts["svg"]):
                     hiding = hiding or len(opened)
-                elif some_unseen and not unseen and _is_unseen(name, html[start:end].lower()):
+                elif "aria-hidden" in tag and _is_for_the_eye(
+                    name, tag, self.tags[number - 1].name
+                ):
+                    hiding = hiding or len(opened)
+                elif tag and not unseen and _is_unseen(name, tag):
                     unseen = len(opened)
             if unseen:
                 self.unseen.add(number)
@@ -97,6 +104,14 @@ class PageText:
             self._places.append(place)
             self._pieces.append(self._space + text.replace("\0", ""))
             self._space = ""
+
+
+def _is_for_the_eye(name: str, tag: str, before: str) -> bool:
+    """Return whether an element within a line is hidden from those who hear the page."""
+    if "katex-html" in tag and before == "span":  # without MathML before it
+        return False
+    is_inline = name not in SEPARATORS and name not in UNBOUNDED_ELEMENTS
+    return is_inline and attributes(tag).get("aria-hidden") == "true"
 
 
 def _is_unseen(name: str, tag: str) -> bool:

@@ -1,0 +1,251 @@
+"""AsciiDoc to pages, sections and rows of tables, by the rules of Asciidoctor.
+
+Tests: tests/collecting/test_asciidoc.py.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from structkit.collecting.naming import UniqueNames
+from structkit.collecting.pages import Heading, MarkdownPage, row_records
+from structkit.records.jsonl import Record
+from structkit.structure.html.tables import HtmlTable, TableCell, TableRow
+
+TITLE = re.compile(r"(={1,6}|#{1,6})\s+(\S.*)")
+UNDERLINE = re.compile(r"([=~^+-])\1+$")
+UNDERLINE_SIGNS = "=-~^+"  # of titles on two lines, by level
+BLOCK_BORDER = re.compile(
+    r"""
+    (?: -{4,} | ={4,} | \.{4,} | \*{4,} | _{4,} | \+{4,} | /{4,}   # code, example, sidebar, quote …
+      | -- | `{3,}\S* | [|,:!]={3,}                                # open block, fence, table
+    )$
+    """,
+    re.X,
+)
+ABOUT_NEXT_BLOCK = re.compile(r"\[.*\]$|//|:!?\w[\w-]*!?:(?:\s|$)")  # attributes and comments
+ATTRIBUTE = re.compile(r":(\w[\w-]*):(?:\s+(.*))?$")
+REFERENCE = re.compile(r"\{(\w[\w-]*)\}")  # to an attribute
+ANCHOR = re.compile(
+    r"""
+      \[\[ ([^\],]+) [^\]]* \]\]
+    | \[\# ([^\],.%]+) [^\]]* \]
+    | \[id=["']? ([^"'\],]+) [^\]]* \]
+    """,
+    re.X,
+)
+MACRO = re.compile(r"(?<!\S)(?:link:|xref:|https?://)[^\s\[\]]*\[([^\]]*)\]|<<[^<,>]*,?([^<>]*)>>")
+TEXT_MARKS = re.compile(r"[`*]|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)")
+NOT_IN_ID = re.compile(r"[^ \w.-]")
+TERM = re.compile(r"\s*(\S.*?)::(?:\s+(\S)|$)")
+IN_LIST = re.compile(r"\s|[*.-]+\s|\d+\.\s|\+$")  # how a line begins that does not end a list
+# the border before a cell, with how often the cell is repeated, or its columns and rows
+CELL = re.compile(
+    r"""
+    (?: (?<!\S)
+        (?: (\d+)\* | (\d*) (?: \.(\d+) )? \+ )?
+        [<^>]? (?: \.[<^>] )? [a-z]?              # alignment, style
+      | (?<!\\)
+    )\|
+    """,
+    re.X,
+)
+COLUMNS = re.compile(r"cols=[\"']?(?:(\d+)\*|([^\"'\]]*))")
+MAX_COLUMNS = 100
+
+
+@dataclass
+class _TableLines:
+    """Lines of a table between its borders, and the attributes above it."""
+
+    start: int
+    end: int
+    attributes: str
+
+
+class AsciiDocPage(MarkdownPage):
+    """A document in AsciiDoc; its text keeps all marks, and its title is above all sections."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._title = ""
+        self._at_top = True  # where the title of the document stands
+        self._attributes: dict[str, str] = {}
+        self._found: list[Heading] = []
+        self._prose: list[int] = []  # lines outside of blocks
+        self._tables: list[_TableLines] = []
+        self._read()
+
+    def _read(self) -> None:
+        """Find titles, tables, and the prose between blocks."""
+        border = ""  # that ends the open block
+        above = ""  # attributes of the next block
+        may_begin = True  # whether a title can stand here, and not in a paragraph
+        last_row = -1  # of a title
+        for row in range(self._front.lines if self._front else 0, len(self.lines)):
+            line = self.lines[row].rstrip()
+            if border:
+                if line == border:
+                    border = ""
+                    if self._tables:
+                        self._tables[-1].end = min(row, self._tables[-1].end)
+            elif row == last_row:
+                continue
+            elif may_begin and (title := self._title_at(row)):
+                level, text, last_row = title
+                self._add_title(Heading(level, text, row, above))
+                above = ""
+            elif BLOCK_BORDER.match(line):
+                border = "```" if line.startswith("```") else line
+                self._at_top = False
+                if line.startswith("|"):
+                    self._tables.append(_TableLines(row + 1, len(self.lines), above))
+                above, may_begin = "", True
+            elif ABOUT_NEXT_BLOCK.match(line):
+                above, may_begin = above + line, True
+                if entry := ATTRIBUTE.match(line):
+                    self._attributes[entry[1]] = entry[2] or ""
+            else:
+                self._prose.append(row)
+                may_begin = not line
+                if line:
+                    above = ""
+                    self._at_top = False
+
+    def _title_at(self, row: int) -> tuple[int, str, int] | None:
+        """Return level and text of a title that begins in a line, and its last line."""
+        line = self.lines[row].rstrip()
+        if title := TITLE.match(line):
+            return len(title[1]), title[2].removesuffix(f" {title[1]}"), row
+        below = self.lines[row + 1].rstrip() if row + 1 < len(self.lines) else ""
+        under = UNDERLINE.match(below)
+        fits = abs(len(line) - len(below)) < 2 and any(map(str.isalnum, line))
+        if not under or not fits or line[0] in ".|" or ABOUT_NEXT_BLOCK.match(line):
+            return None
+        return UNDERLINE_SIGNS.index(under[1]) + 1, line, row + 1
+
+    def _add_title(self, found: Heading) -> None:
+        """Add a title of a section, whose anchor is still the attributes above it."""
+        explicit = ANCHOR.search(found.anchor) or ANCHOR.search(found.text)
+        text = self._plain(found.text)
+        is_top, self._at_top = self._at_top, False
+        if found.level == 1 and is_top:
+            self._title = text
+            return
+        anchor = next(filter(None, explicit.groups())) if explicit else self._section_id(text)
+        self._found.append(Heading(found.level, text, found.start, anchor))
+
+    def _plain(self, text: str) -> str:
+        """Return a text of a line without anchors, marks and macros, attributes replaced."""
+        text = REFERENCE.sub(lambda name: self._attributes.get(name[1], name[0]), text)
+        text = MACRO.sub(lambda macro: macro[1] or macro[2] or "", ANCHOR.sub("", text))
+        return " ".join(TEXT_MARKS.sub("", text).split())
+
+    def _section_id(self, text: str) -> str:
+        """Return the id that Asciidoctor makes of a title."""
+        prefix = self._attributes.get("idprefix", "_")
+        separator = self._attributes.get("idseparator", "_")[:1]
+        name = prefix + NOT_IN_ID.sub("", text.lower().replace(" -- ", ""))  # a dash is no sign
+        if separator:
+            name = re.sub(rf"[ .{re.escape(separator)}-]+", separator, name)
+            name = name.removesuffix(separator)
+        else:
+            name = name.replace(" ", "")
+        return self._ids.take(name if prefix else name.removeprefix(separator))
+
+    @cached_property
+    def _ids(self) -> UniqueNames:
+        return UniqueNames(self._attributes.get("idseparator", "_")[:1], 2)
+
+    @cached_property
+    def title(self) -> str:
+        """The title of the document, or of its first section."""
+        return self._title or super().title
+
+    @property
+    def headings(self) -> list[Heading]:
+        """The titles of sections, with their ids."""
+        return self._found
+
+    @cached_property
+    def _items(self) -> list[tuple[int, int, str]]:
+        """The lines of each entry of a description list, and its term."""
+        ends = [*(heading.start for heading in self._found), len(self.lines)]
+        items: list[tuple[int, int, str]] = []
+        is_open = has_text = False
+        for row in self._prose:
+            line = self.lines[row]
+            term = TERM.match(line)
+            after_blank = row > 0 and not self.lines[row - 1].strip()
+            is_over = has_text and after_blank and line.strip() and not IN_LIST.match(line)
+            if is_open and (term or is_over):
+                first, last, name = items[-1]
+                items[-1] = first, min(last, row), name
+                is_open = False
+            if term:
+                items.append((row, ends[bisect_right(ends, row)], self._plain(term[1])))
+                is_open, has_text = True, bool(term[2])
+            else:
+                has_text = has_text or bool(line.strip())
+        return items
+
+    def rows(self) -> Iterator[tuple[str, Record]]:
+        """Yield the rows of tables, without header rows."""
+        return row_records(map(self._table, self._tables), self)
+
+    def _table(self, lines: _TableLines) -> HtmlTable:
+        """Return a table: cells fill row after row, however many stand in a line."""
+        cells = self._cells(lines)
+        first_line = [cell for row, cell in cells if row == cells[0][0]]
+        declared = COLUMNS.search(lines.attributes)
+        if declared and declared[1]:
+            columns = int(declared[1])
+        elif declared:
+            columns = declared[2].count(",") + 1
+        else:
+            columns = sum(cell.columns for cell in first_line)
+        below_first = self.lines[lines.start + 1 : lines.start + 2]
+        is_implicit = bool(cells) and cells[0][0] == lines.start and below_first == [""]
+        has_header = "header" in lines.attributes or is_implicit
+        table = HtmlTable(TableCell(), [])
+        hanging: list[TableCell] = []  # cells of rows above
+        width = columns
+        for row, cell in cells:
+            if width >= columns:
+                hanging = [replace(above, rows=above.rows - 1) for above in hanging]
+                hanging = [above for above in hanging if above.rows > 1]
+                width = sum(above.columns for above in hanging)
+                is_header = has_header and not table.rows
+                table.rows.append(TableRow("", row, row, [], head=is_header))
+            current = table.rows[-1]
+            current.end = row + 1
+            current.cells.append(replace(cell, text=self._plain(cell.text), header=current.head))
+            width += cell.columns
+            hanging += [cell] if cell.rows > 1 else []
+        return table
+
+    def _cells(self, lines: _TableLines) -> list[tuple[int, TableCell]]:
+        """Return the cells between the borders of a table, each with its line."""
+        cells: list[tuple[int, TableCell]] = []
+        current: list[TableCell] = []  # several if it is repeated
+        for row in range(lines.start, lines.end):
+            line = self.lines[row]
+            at = 0
+            for border in CELL.finditer(line):
+                _append(current, line[at : border.start()])
+                times, columns, rows = (int(number or 1) for number in border.groups())
+                cell = TableCell(columns=min(columns, MAX_COLUMNS), rows=rows)
+                current = [replace(cell) for _ in range(min(times, MAX_COLUMNS))]
+                cells += [(row, each) for each in current]
+                at = border.end()
+            _append(current, line[at:])
+        return cells
+
+
+def _append(cells: list[TableCell], text: str) -> None:
+    for cell in cells:
+        cell.text += f" {text}"
