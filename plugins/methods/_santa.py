@@ -29,6 +29,7 @@ from structkit.learning.encoders.dual_encoder import (
     spread,
 )
 from structkit.learning.encoders.encoder import Encoder
+from structkit.learning.encoders.models import state_width
 from structkit.learning.encoders.poolings import Tokens, decoder_states, pad_tokens
 from structkit.learning.encoders.pretrained import DAMAGE_ERRORS, LOCAL_ONLY, LOCAL_SAFETENSORS
 from structkit.learning.encoders.settings import EncoderSettings
@@ -135,14 +136,17 @@ class MaskedLanguageHead(nn.Module):
 
     def tokens(self, restored: Sequence[tuple[str, list[Span]]]) -> tuple[Tokens, Tokens]:
         """Return texts with masked spans, and their tokens, (batch, length), or `IGNORED_LABEL`."""
-        tokenizing, texts = self.tokenizing, [text for text, _ in restored]
+        tokenizing = self.tokenizing
+        prompt = tokenizing.prompts.get("document", "")
+        texts = [prompt + text for text, _ in restored]
         encoded = list(tokenizing.read(texts, "document", offsets=True))
         cut = sum(bool(encoding.overflowing) for encoding in encoded)
         tokenizing.truncation.count("document", len(texts), cut)
         tokens = pad_tokens([each.ids for each in encoded], tokenizing.padding)
         labels = torch.full(tokens.ids.shape, IGNORED_LABEL)
         for row, (_, spans) in enumerate(restored):
-            places = overlapping(encoded[row].offsets, spans)
+            later = [(start + len(prompt), end + len(prompt)) for start, end in spans]
+            places = overlapping(encoded[row].offsets, later)
             labels[row, places] = tokens.ids[row, places]
             tokens.ids[row, places] = self.mask
         return tokens, replace(tokens, ids=labels)
@@ -376,7 +380,7 @@ def check_tokens(tokenizer: Any, in_place: bool) -> None:
 
 def prediction_head(start: str | None, losses: LossSettings, model: Any) -> PredictionHead:
     """Return the head for a model: its start model's if that is a BERT, otherwise a new one."""
-    head = PredictionHead(model.config.hidden_size, model.get_input_embeddings())
+    head = PredictionHead(state_width(model), model.get_input_embeddings())
     if not start or not losses.entity_weight:
         return head
     if model.config.model_type == "bert":

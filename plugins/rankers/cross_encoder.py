@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import torch
 from transformers.utils import logging
 
 from structkit import plugin
@@ -15,7 +17,7 @@ from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError
 from structkit.extras import SENTENCE_TRANSFORMERS, require
 from structkit.learning.encoders.pretrained import check_model_folder, explain_damage
-from structkit.learning.folders import model_folder, weight_names
+from structkit.learning.folders import model_folder, weight_types
 from structkit.learning.static import is_table
 from structkit.learning.tokens import Truncation
 from structkit.learning.training.devices import chosen_device
@@ -24,6 +26,7 @@ from structkit.progress import say
 from structkit.ranking.reranking import Candidate, Query
 from structkit.records.fields import document_text
 
+LEAST_STEP = 2.0**-23  # share of a score by which the next one is lower: a run has 32 bits
 SOME = "name a folder or Hub name, such as cross-encoder/ms-marco-MiniLM-L6-v2"
 
 
@@ -31,6 +34,7 @@ SOME = "name a folder or Hub name, such as cross-encoder/ms-marco-MiniLM-L6-v2"
 class Ranker(plugin.Ranker):
     """The model's own score, after its activation: 0 … 1 where that is a sigmoid.
 
+    Hits are in the order of the scores before the activation, which makes large ones equal.
     The package sentence-transformers, an extra, computes it. Source: Nogueira and Cho 2019,
     "Passage Re-ranking with BERT" (arXiv 1901.04085).
     """
@@ -45,11 +49,14 @@ class Ranker(plugin.Ranker):
         if not self.truncation.truncated["pair"]:
             self.report_cut(query, texts)
         pairs = [(query.text, text) for text in texts]
-        scores = self.encoder.predict(pairs, show_progress_bar=False)
-        if not np.isfinite(scores).all():
+        logits: Floats = self.encoder.predict(
+            pairs, activation_fn=torch.nn.Identity(), show_progress_bar=False
+        )
+        if not np.isfinite(logits).all():
             problem = f"the scores of the cross-encoder {self.model} are not finite"
             raise UserError(problem, "use another model")
-        return np.asarray(scores, np.float64)
+        scores = self.encoder.activation_fn(torch.from_numpy(logits)).numpy()
+        return in_order_of(logits, scores.astype(np.float64))
 
     def report_cut(self, query: Query, texts: Sequence[str]) -> None:
         """Count the texts that are longer, with the query, than the model reads, and say so."""
@@ -87,8 +94,24 @@ class Ranker(plugin.Ranker):
         inner = f"{model.base_model_prefix}."
         heads = {name for name, _ in model.named_parameters() if not name.startswith(inner)}
         # the library makes a new head, of random numbers, for a folder without one
-        lost = heads.difference(*map(weight_names, folder.rglob("*.safetensors")))
+        lost = heads.difference(*map(weight_types, folder.rglob("*.safetensors")))
         if encoder.num_labels != 1 or lost:
             why = f"lacks {min(lost)}" if lost else f"has {encoder.num_labels} labels"
             raise UserError(f"the model {folder} {why}: it is no cross-encoder", SOME)
         return encoder
+
+
+def in_order_of(logits: Floats, scores: Floats) -> Floats:
+    """Return scores (hits,), lowered a little where those of unequal logits would be equal.
+
+    >>> in_order_of(np.array([30.0, 40.0, 40.0]), np.array([1.0, 1.0, 1.0])).argmin()
+    np.int64(0)
+    """
+    ordered = scores.copy()
+    best_first = np.argsort(-logits, kind="stable")
+    for better, worse in pairwise(best_first):
+        highest = ordered[better]
+        if logits[worse] < logits[better]:
+            highest -= max(abs(highest), 1e-30) * LEAST_STEP
+        ordered[worse] = min(ordered[worse], highest)
+    return ordered

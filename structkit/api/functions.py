@@ -37,6 +37,8 @@ from structkit.settings import Setting, make, settings_of
 
 Rows: TypeAlias = "Iterable[Mapping[str, Any]]"  # a DataFrame too
 Names: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
+# by torch for its compiler, and for ONNX Runtime before it is imported
+LIBRARY_VARIABLES = ("TORCHINDUCTOR_CACHE_DIR", "ORT_DISABLE_TELEMETRY")
 DICTS_PER_BLOCK = 256  # dicts in a block for a parser
 BATCH_SIZE_REMEDY = "leave it out: a batch has as many texts as fit"
 
@@ -158,9 +160,20 @@ def _score_rows(given: Mapping[Any, Any]) -> Iterator[Record]:
 
 
 @contextmanager
+def library_variables_removed() -> Iterator[None]:
+    """Remove the environment variables that a library sets while the block runs."""
+    absent = [name for name in LIBRARY_VARIABLES if name not in os.environ]
+    try:
+        yield
+    finally:
+        for name in absent:
+            os.environ.pop(name, None)
+
+
+@contextmanager
 def as_in_python(surface: Python | None = None) -> Iterator[None]:
     """Spell settings in errors as Python does, also in the error of a missing package."""
-    with use_surface(surface or Python()):
+    with use_surface(surface or Python()), library_variables_removed():
         try:
             yield
         except ModuleNotFoundError as error:

@@ -195,13 +195,13 @@ def read_weights(folder: Path) -> dict[str, NDArray[Any]]:
     return weights
 
 
-def weight_names(file: Path) -> set[str]:
-    """Return the names of the weights in a file; none if it is missing or damaged."""
+def weight_types(file: Path) -> dict[str, str]:
+    """Return the types of the weights in a file by name; none if it is missing or damaged."""
     try:
         with safe_open(file, "numpy") as weights:
-            return set(weights.keys())
+            return {name: weights.get_slice(name).get_dtype() for name in weights.keys()}
     except (OSError, SafetensorError, ValueError):
-        return set()
+        return {}
 
 
 def not_finite_error(folder: Path, record_id: str = "") -> UserError:

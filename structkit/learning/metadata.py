@@ -303,7 +303,8 @@ def explain_malformed(files: str) -> Iterator[None]:
 def head_modules(folder: Path) -> list[tuple[str, Path]]:
     """Return the kinds and folders of the Dense and inner Normalize modules of our own folder."""
     modules = read_json(folder / "modules.json") or []
-    kinds = [(each["type"].rpartition(".")[2], folder / each["path"]) for each in modules]
+    with explain_malformed(f"modules.json of {folder}"):
+        kinds = [(each["type"].rpartition(".")[2], folder / each["path"]) for each in modules]
     return _without_last_normalize([each for each in kinds if each[0] in ("Dense", "Normalize")])
 
 

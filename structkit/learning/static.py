@@ -29,7 +29,7 @@ from structkit.learning.folders import (
     damage_error,
     read_json,
     read_weights,
-    weight_names,
+    weight_types,
     write_weights,
 )
 from structkit.learning.metadata import (
@@ -182,7 +182,7 @@ def is_table(folder: Path) -> bool:
         return isinstance(config, dict) and config["model_type"] == TABLE_MODEL_TYPE
     # sentence-transformers writes no config.json beside a table, model2vec may name no type in it
     rows = "embedding.weight" if config is None else "embeddings"
-    return (folder / TOKENIZER_FILE).is_file() and rows in weight_names(folder / WEIGHTS_FILE)
+    return (folder / TOKENIZER_FILE).is_file() and rows in weight_types(folder / WEIGHTS_FILE)
 
 
 def _library_metadata(folder: Path) -> Record:

@@ -201,3 +201,18 @@ def test_encode_takes_strings_as_search_does():
     assert ["1", "2"] == [each["id"] for each in found]
     (named,) = structkit.encode(["tea"], model="builtin", field=["title"], keep=["title"])
     assert "tea" == named["title"]
+
+
+def test_a_training_and_an_encoding_leave_the_environment_as_it_is(tmp_path):
+    script = (
+        "import os, structkit\n"
+        "before = dict(os.environ)\n"
+        "pairs = [{'query': f'red {n}', 'positive': f'a house {n}'} for n in range(4)]\n"
+        "values = {'size': 'tiny', 'vocabulary_size': 420, 'max_steps': 1, 'quiet': True}\n"
+        f"folder = {str(tmp_path / 'model')!r}\n"
+        "structkit.train('contrastive', pairs, output=folder, **values)\n"
+        "structkit.encode(['red'], model=folder)\n"
+        "assert before == dict(os.environ), set(os.environ) - set(before)\n"
+    )
+    done = python("-c", script, HOME="home")
+    assert 0 == done.returncode, done.stderr

@@ -162,3 +162,24 @@ def test_the_extra_is_named_where_it_is_missing(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(UserError, match="sentence_transformers; pip install sentence-transformers"):
         reranked(tmp_path)
+
+
+@pytest.mark.parametrize("activation", [nn.Sigmoid, nn.Tanh, nn.ReLU])
+@pytest.mark.parametrize("bias", [-40.0, 0.0, 15.0, 25.0, 60.0])
+@pytest.mark.parametrize("weight", [1, 0.7])
+def test_saturated_scores_keep_the_order_of_the_logits(tmp_path, activation, bias, weight):
+    start = classifier(tmp_path / "plain", "Bert")
+    weights = load_file(start / "model.safetensors")
+    weights["classifier.bias"] += bias
+    save_file(weights, start / "model.safetensors", {"format": "pt"})
+    made = CrossEncoder(str(start), device="cpu", activation_fn=activation())
+    made.save_pretrained(str(tmp_path / "saved"))
+    folder = tmp_path / "saved"
+    scores = reranked(folder, ranker=[f"cross-encoder={weight}"])
+    assert [weight * each for each in theirs(folder)] == pytest.approx(scores, abs=1e-5)
+    logits = theirs(folder, activation_fn=nn.Identity())
+    for first in range(0, len(PAIRS), len(DOCUMENTS)):
+        places = range(first, first + len(DOCUMENTS))
+        by_logit = sorted(places, key=lambda place: -logits[place])
+        assert by_logit == sorted(places, key=lambda place: -scores[place])
+        assert len({*logits[first : first + 5]}) == len({*scores[first : first + 5]})

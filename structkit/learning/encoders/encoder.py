@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from structkit import registry
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, program
 from structkit.learning.encoders.adapters import Adapter
 from structkit.learning.encoders.heads import (
     Dense,
@@ -34,10 +34,12 @@ from structkit.learning.encoders.models import (
     limit_lengths,
     load_pretrained,
     positions,
+    state_width,
     without_tokens,
 )
-from structkit.learning.encoders.packing import PACKED_MODELS, Packed, pack
+from structkit.learning.encoders.packing import PACKED_MODELS, Packed, equal_lengths, pack
 from structkit.learning.encoders.poolings import (
+    PAIR_MASK_MODELS,
     TOKEN_POOLINGS,
     Tokens,
     attention_mask,
@@ -48,6 +50,7 @@ from structkit.learning.encoders.poolings import (
 )
 from structkit.learning.encoders.pretrained import (
     DAMAGE_ERRORS,
+    error_summary,
     loading_error,
     natural_length,
 )
@@ -76,6 +79,7 @@ from structkit.learning.model import TokenModel
 from structkit.learning.static import open_table
 from structkit.learning.tokens import Tokenizing
 from structkit.learning.training.devices import TorchModel
+from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.records.output import write_json
 from structkit.structure.html.tags import TAG_TOKENS
@@ -116,6 +120,7 @@ class Encoder(TokenModel, TorchModel):
         self.part: str = metadata.get("part", "")
         self.head = read_head(head, TOKEN_OUTPUT if self.part else TEXT_OUTPUT) if head else None
         self.adapter: Adapter | None = None  # while one is trained
+        self.mixes_padding = False  # whether padding changes the states of a text
         self.similarity = metadata.get("similarity")
         backend = tokenizer.backend_tokenizer
         backend.encode_special_tokens = bool(tokenizer.split_special_tokens)
@@ -145,7 +150,7 @@ class Encoder(TokenModel, TorchModel):
     @property
     def width(self) -> int:
         """The dimensions of an embedding. Errors: the head does not fit the model."""
-        pooled = int(self.model.config.hidden_size)
+        pooled = state_width(self.model)
         dense = [each.linear for each in self.head or () if isinstance(each, Dense)]
         if dense and dense[0].in_features != pooled:
             problem = f"its Dense module reads {dense[0].in_features} numbers, not {pooled}"
@@ -217,12 +222,16 @@ class Encoder(TokenModel, TorchModel):
         Chunks of about equal lengths have little padding, and keep a CPU in its cache; for each, a
         table adds a gradient as large as itself.
         """
-        rows = tokens.lengths.argsort(stable=True)  # (batch,)
-        size = TABLE_PIECE_TEXTS if isinstance(self.model, TableModel) else CPU_PIECE_TEXTS
-        on_cpu = self.device.type == "cpu"
-        pieces = (
-            torch.split(rows, size) if on_cpu else split_by_tokens(tokens.lengths, GPU_PIECE_TOKENS)
-        )
+        lengths = tokens.lengths
+        rows = lengths.argsort(stable=True)  # (batch,)
+        if self.mixes_padding:
+            runs = equal_lengths(lengths[rows].tolist())
+            pieces = torch.split(rows, [texts for _, texts in runs])
+        elif self.device.type == "cpu":
+            table = isinstance(self.model, TableModel)
+            pieces = torch.split(rows, TABLE_PIECE_TEXTS if table else CPU_PIECE_TEXTS)
+        else:
+            pieces = split_by_tokens(lengths, GPU_PIECE_TOKENS)
         if len(pieces) == 1:
             return compute(torch.arange(len(rows)), tokens)
         with self.packed.of_batch(tokens.ids) if self.packed else nullcontext():
@@ -270,10 +279,25 @@ def try_encoder(encoder: Encoder, folder: Path) -> Encoder:
         with torch.inference_mode():
             first = encoder.tokens(["a"], "query")
             encoder.rows(first, "query") if encoder.part else encoder.embed(first)
+            encoder.mixes_padding = mixes_padding(encoder)
+    except (RuntimeError, LookupError) as error:  # as Funnel, whose layers halve it
+        problem = f'the model {folder} cannot read the text "a": {error_summary(error)}'
+        raise UserError(problem, "use another model") from None
     except DAMAGE_ERRORS as error:
         raise loading_error(folder, error) from None
     encoder.tokenizing.truncation.drain()
     return encoder
+
+
+def mixes_padding(encoder: Encoder) -> bool:
+    """Return whether padding changes the states of a text, as in FNet and ConvBERT."""
+    if encoder.model.config.model_type in PAIR_MASK_MODELS:  # checked
+        return False
+    short, long = encoder.inputs(["a", "a b c d e f g h"], "query")
+    alone = encoder.hidden_states(encoder.batch([short]))
+    padded = encoder.hidden_states(encoder.batch([short, long]))[:1, : len(short)]
+    error = (alone - padded).abs().max() / alone.abs().max()
+    return bool(error > torch.finfo(alone.dtype).eps ** 0.5)
 
 
 def fit_tokenizer(tokenizer: Any, pooling: str) -> None:
@@ -284,10 +308,15 @@ def fit_tokenizer(tokenizer: Any, pooling: str) -> None:
         end_with_eos(tokenizer)
 
 
+def begins_with_cls(tokenizer: Any) -> bool:
+    """Return whether texts begin with a CLS token, which a tokenizer may only declare."""
+    number = tokenizer.cls_token_id
+    return number is not None and tokenizer("a")["input_ids"][:1] == [number]
+
+
 def check_cls(tokenizer: Any, pooling: str) -> None:
     """Raise if texts do not begin with a CLS token."""
-    number = tokenizer.cls_token_id
-    if number is None or tokenizer("a")["input_ids"][0] != number:
+    if not begins_with_cls(tokenizer):
         raise UserError(
             f"the model puts no CLS token first, which {flag('pooling', pooling)} needs",
             f"use {flag('pooling', 'mean')}, or last-token for a decoder-only model",
@@ -335,12 +364,15 @@ def write_modules(folder: Path, encoder: Encoder) -> None:
         return
     if not rows:
         (folder / "1_Pooling").mkdir()
-        said: Record = {"word_embedding_dimension": int(encoder.model.config.hidden_size)}
+        said: Record = {"word_embedding_dimension": state_width(encoder.model)}
         said |= {key: name == POOLING_NAMES[pooling] for key, name in POOLING_FLAGS.items()}
         write_json(folder / "1_Pooling" / "config.json", said)
-    write_json(
-        folder / TRANSFORMER_CONFIG_FILE, {"max_seq_length": metadata["lengths"]["document"]}
-    )
+    lengths = metadata["lengths"]
+    reading = {"max_seq_length": lengths["document"]}
+    if not rows and lengths["query"] != lengths["document"]:
+        # version 5 of the library knows one length alone, and refuses a folder with two
+        reading["query_length"] = lengths["query"]
+    write_json(folder / TRANSFORMER_CONFIG_FILE, reading)
     write_library_config(folder, metadata)
 
 
@@ -421,13 +453,19 @@ def _load_library_encoder(folder: Path, changes: Record) -> tuple[Encoder, Recor
     lengths = {"query": length, "document": length} | own.get("lengths", {})
     most = positions(model) or MAX_TEXT_TOKENS
     metadata["lengths"] = {side: min(each, most) for side, each in lengths.items()}
-    if metadata["pooling"] != own.get("pooling"):
-        fit_tokenizer(tokenizer, metadata["pooling"])
+    pooling = metadata["pooling"]
+    if pooling != own.get("pooling"):
+        fit_tokenizer(tokenizer, pooling)
+    if not own and "pooling" not in changes:
+        change = f"{program('encode')} {flag('pooling')} changes it"
+        say(f"the model {folder} names no pooling, and is pooled by {pooling}; {change}")
     return try_encoder(Encoder(model, tokenizer, metadata, head), folder), metadata
 
 
 def usual_pooling(model: Any, tokenizer: Any) -> str:
     """Return the pooling for a model that states none: cls, mean, or last-token."""
-    if tokenizer.cls_token_id is not None:
+    if begins_with_cls(tokenizer):
         return "cls"
-    return "mean" if model.config.is_encoder_decoder else "last-token"
+    # as a T5's, which a configuration does not tell from a decoder
+    encodes = model.config.is_encoder_decoder or type(model).__name__.endswith("EncoderModel")
+    return "mean" if encodes else "last-token"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from inspect import signature
 from operator import itemgetter
@@ -18,6 +18,7 @@ from typing import Any
 
 from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
+from torch import nn
 
 from structkit.errors import UserError
 from structkit.learning.folders import (
@@ -27,7 +28,7 @@ from structkit.learning.folders import (
     damage_error,
     pickle_error,
     read_json,
-    weight_names,
+    weight_types,
 )
 from structkit.learning.metadata import LIBRARY_CONFIG_FILE, MAX_TEXT_TOKENS
 
@@ -38,6 +39,7 @@ DAMAGE_ERRORS = (
 )
 REPEATED_PARTS = re.compile("layer|block|group|depth|stage|expert")  # of a model, which repeat
 MAX_REPETITIONS = 1000  # maximum repetitions, or as many as weights
+FLOAT_TYPES = ("F64", "F32", "F16", "BF16")  # of safetensors, which need no scale
 MAX_SIZE = 2**31  # beyond it, no number of a configuration is a size
 # what is loaded from a folder: numbers and settings, no code
 LOCAL_ONLY = {"local_files_only": True, "trust_remote_code": False}
@@ -77,7 +79,7 @@ def check_model(folder: Path) -> None:
         raise UserError(
             f"the folder {folder} holds no config.json", "name a folder that holds a model"
         )
-    tensors = sum(len(weight_names(file)) for file in folder.glob("*.safetensors"))
+    tensors = sum(len(weight_types(file)) for file in folder.glob("*.safetensors"))
     waiting = [("", config), ("", read_json(folder / LIBRARY_CONFIG_FILE))]  # nested settings
     while waiting:
         name, value = waiting.pop()
@@ -93,6 +95,45 @@ def check_model(folder: Path) -> None:
         ):
             problem = f"has {name} {value:,}, which is not plausible for {tensors:,} weights"
             raise damage_error(problem, folder / "config.json")
+
+
+def check_weights(folder: Path, model: Any, loading: Mapping[str, Any]) -> None:
+    """Raise unless the weights in a folder are the model's, by what transformers says of loading.
+
+    A head, a decoder or further layers may be left over, but nothing from inside a layer: it would
+    be a scale or an adapter, without which the others mean something else.
+    """
+    for name, stored, expected in sorted(loading["mismatched_keys"]):
+        raise UserError(
+            f"the model {folder} holds the weight {name} of shape {[*stored]}, but its config.json "
+            f"makes it {[*expected]}",
+            "use the config.json that was saved with these weights",
+        )
+    # an untrained weight in a trained model is an error; the pooler is never used
+    missing = sorted(key for key in loading["missing_keys"] if not key.startswith("pooler."))
+    if missing:
+        raise ValueError(f"it lacks {len(missing)} weights ({missing[0]}, …)")
+    prefix = f"{model.base_model_prefix}."
+    modules, parameters = dict(model.named_modules()), dict(model.named_parameters())
+    buffers = {name.rpartition(".")[2] for name, _ in model.named_buffers()}
+    for key in sorted(loading["unexpected_keys"]):
+        place = key.removeprefix(prefix)
+        while place not in modules:
+            place = place.rpartition(".")[0]
+        inside = place and not isinstance(modules[place], nn.ModuleList | nn.ModuleDict)
+        if inside and key.rpartition(".")[2] not in buffers:
+            raise _weights_error(folder, f"{key} has no place in {type(model).__name__}")
+    if getattr(model.config, "quantization_config", None):
+        return
+    for file in folder.glob("*.safetensors"):
+        for key, kind in weight_types(file).items():
+            if key.removeprefix(prefix) in parameters and kind not in FLOAT_TYPES:
+                raise _weights_error(folder, f"{key} is {kind}, without a scale in config.json")
+
+
+def _weights_error(folder: Path, problem: str) -> UserError:
+    remedy = "save the model in 16 or 32 bits by the program that made it (save_pretrained)"
+    return UserError(f"the model {folder} cannot be used: its weight {problem}", remedy)
 
 
 def check_tokenizer(folder: Path, tokenizer: Any, model: Any) -> None:

@@ -98,8 +98,12 @@ def open_library(
             local_files_only=True,
             model_kwargs={"use_safetensors": True},
         )
-        engine = LibraryEngine(library)
+    engine = LibraryEngine(library)
+    try:
         engine.token_rows(engine.model.inputs(["a"], "query"), "query")
+    except Exception as error:  # of any of its modules
+        problem = f"sentence-transformers cannot encode with the model {folder}: {error!r:.200}"
+        raise UserError(problem, "use another model, or another version of that package") from None
     return engine, plain_metadata("") | {
         **({"part": "tokens"} if engine.rows else {}),
         "normalize": isinstance(library[-1], Normalize),
