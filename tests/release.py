@@ -116,6 +116,11 @@ def environment(python: str, folder: Path, *packages: str | Path, **variables: s
     return folder / "bin"
 
 
+def mebibytes(folder: Path) -> int:
+    """The size of a folder."""
+    return int(run("du", "-sm", folder).split()[0])
+
+
 def distribution() -> tuple[Path, Path]:
     """The sdist of HEAD and the wheel that is made of it, in dist/; what is wrong is an error."""
     start = time.monotonic()
@@ -147,10 +152,10 @@ def distribution() -> tuple[Path, Path]:
 def installed(name: str, python: str, wheel: Path) -> Path:
     """The programs of an empty environment with the wheel, in which README was walked through."""
     start = time.monotonic()
-    programs = environment(python, WORK / name, wheel)
+    programs = environment(python, WORK / name, f"{wheel}[train]")
     run(programs / "python", "-m", "pip", "check")
-    size = int(run("du", "-sk", programs.parent).split()[0]) / 2**20
-    say(f"{name}: the wheel in an empty environment, pip check; {size:.2f} GiB", start)
+    size = mebibytes(programs.parent)
+    say(f"{name}: the wheel with the extra train, pip check; {size:,} MiB", start)
     start = time.monotonic()
     run_outside(walk((WORK / "source/README.md").read_text("utf-8")), programs)
     say(f"{name}: README's sessions, outside of the clone", start)
@@ -174,21 +179,17 @@ def listed(programs: Path, wheel: Path) -> None:
     say(f"{path.name}: {len(parts)} packages", start)
 
 
-def light(python: str) -> None:
-    """Without torch, which takes the source: a wheel's needs are written when it is built.
-
-    It takes a folder, since pip keeps the wheel that it builds of an archive, for later ones too.
-    """
+def light(python: str, wheel: Path) -> None:
+    """Without extras: no torch, and a question is answered."""
     start = time.monotonic()
-    programs = environment(python, WORK / "light", WORK / "source", STRUCTKIT_LIGHT="1")
-    size = int(run("du", "-sk", programs.parent).split()[0]) / 2**20
+    programs = environment(python, WORK / "light", wheel)
     if "\ntorch " in run(programs / "python", "-m", "pip", "list"):
         sys.exit("FAILED: the light installation has torch")
     run(programs / "python", "-m", "pip", "check")
     run_outside(
         "structkit ask fixtures/collect/src 'how is the area of a circle computed'", programs
     )
-    say(f"STRUCTKIT_LIGHT=1 pip install: no torch, ask answers; {size:.2f} GiB", start)
+    say(f"without extras: no torch, ask answers; {mebibytes(programs.parent)} MiB", start)
 
 
 def tested(name: str, python: str, sdist: Path) -> None:
@@ -220,7 +221,7 @@ def main() -> None:
         programs = installed(version, name, wheel)
         if not count:
             listed(programs, wheel)
-            light(name)
+            light(name, wheel)
         if given.tested is None or name in given.tested.split():
             tested(version, name, sdist)
         shutil.rmtree(WORK / version, ignore_errors=True)

@@ -31,7 +31,7 @@ def test_code_is_read_without_the_grammar_of_its_language(tmp_path):
         command = [sys.executable, "-c", f"{lacking}; main()", *arguments]
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, **options)
 
-    reason = "this needs the package tree_sitter_lua"
+    reason = "this needs the package tree_sitter_lua of the extra languages"
     [chunk] = map(json.loads, run("collect", "a.lua").stdout.splitlines())
     assert ("lua", [1, 1]) == (chunk["language"], chunk["lines"]) and "names" not in chunk
     assert "a.lua" in run("ask", ".", "function", "--no-cache").stdout

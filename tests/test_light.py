@@ -18,7 +18,7 @@ NEEDS = [
     "ask {fixtures}/collect/src circle -m minilm --no-cache",
 ]
 CALLS = ("encode(['tea'], model='minilm')", "load('minilm')", "train('santa', 'x', output='y')")
-SAID = r"this needs .*(torch|transformers); pip install .*"
+SAID = r"this needs the package (torch|transformers) of the extra train; pip install .*"
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """A release: what is in its archives, and what is said of it in several places."""
 
+import json
 import os
 import re
 import shutil
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from docs import manual
-from structkit.extras import TRAINING_PACKAGES
+from structkit.extras import EXTRAS
 from structkit.version import __version__
 from tests import release
 
@@ -20,14 +21,11 @@ BACKEND = (
 )
 
 
-def build(hook, source, folder, light=""):
+def build(hook, source, folder):
     """What the build backend makes in a folder: an archive, or metadata."""
     folder.mkdir(exist_ok=True)
     command = [sys.executable, "-c", BACKEND, hook, str(folder)]
-    environment = {**os.environ, "STRUCTKIT_LIGHT": light}
-    done = subprocess.run(
-        command, cwd=source, env=environment, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=True)
     return folder / done.stdout.splitlines()[-1]
 
 
@@ -74,17 +72,26 @@ def test_archives_hold_what_they_should_and_nothing_else(archives, tmp_path):
 
 
 @pytest.mark.long
-def test_a_light_installation_needs_all_but_what_trains(archives):
-    *_, source = archives
-    needed, few = (
-        re.findall("^Requires-Dist: ([a-z_-]+)(.*)", (made / "METADATA").read_text(), re.M)
-        for made in (
-            build("prepare_metadata_for_build_wheel", source, source / f"made{light}", light)
-            for light in ("", "1")
-        )
+def test_a_stranger_asks_without_torch_in_less_than_half_a_gigabyte(archives, tmp_path):
+    _, _, wheel, source = archives
+    programs = release.environment(
+        sys.executable, tmp_path / "venv", "-c", source / "constraints.txt", wheel
     )
-    assert few == [each for each in needed if each[0] not in TRAINING_PACKAGES]
-    assert {*TRAINING_PACKAGES} == {name for name, _ in needed} - {name for name, _ in few}
+    assert not [*(tmp_path / "venv").glob("lib/*/site-packages/torch")]
+    assert release.mebibytes(tmp_path / "venv") < 500
+    (tmp_path / "area.py").write_text("def area(radius):\n    return 3.14 * radius**2\n")
+
+    def said(*words):
+        done = subprocess.run(
+            [programs / "structkit", *words], cwd=tmp_path, capture_output=True, text=True
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    status, answers, _ = said("ask", "area.py", "how is the area of a circle computed")
+    assert (0, "area.py") == (status, json.loads(answers.splitlines()[0])["path"])
+    status, _, problem = said("train", "santa", "area.py", "-o", "model")
+    remedy = f"pip install {' '.join(EXTRAS['train'])}"
+    assert f"structkit: this needs the package torch of the extra train; {remedy}\n" == problem
 
 
 def test_readme_is_walked_through():

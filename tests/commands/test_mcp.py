@@ -247,11 +247,11 @@ def test_a_folder_that_is_not_there_ends_it_with_the_reason(run):
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
-        ([], "this needs the package mcp; pip install mcp\n"),
-        (["mcp/__init__.py"], "the package mcp.server; pip install -U mcp\n"),
+        ([], "this needs the package mcp of the extra mcp; pip install mcp\n"),
+        (["mcp/__init__.py"], "the package mcp.server of the extra mcp; pip install -U mcp\n"),
         (
             ["mcp/__init__.py", "mcp/server/__init__.py"],
-            "the package mcp.server.mcpserver; pip install -U mcp\n",
+            "the package mcp.server.mcpserver of the extra mcp; pip install -U mcp\n",
         ),
     ],
 )

@@ -196,7 +196,9 @@ def test_a_stopped_run_goes_on_from_the_same_start(tmp_path, records, start):
 def test_the_extra_is_named_where_it_is_missing(monkeypatch, built, start):
     start("contrastive")
     monkeypatch.setitem(sys.modules, "peft", None)
-    with pytest.raises(UserError, match="this needs the package peft; pip install peft"):
+    with pytest.raises(
+        UserError, match="this needs the package peft of the extra lora; pip install peft"
+    ):
         built("contrastive", lora_rank=2)
 
 
