@@ -1,12 +1,86 @@
 """Kotlin: names of variables, functions, properties and packages; types if asked for."""
 
 import re
-from functools import partial
 
 import tree_sitter
 
+from structkit.structure.code.grammar import BLOCK, FLAGS, LINE, SINGLE
 from structkit.structure.code.languages import CodeLanguage, grammar_of
 from structkit.structure.code.outline import ByteSpan, DocComments, Outline
+
+STRING = rb'"(?:\\.|\$\{(?:[^{}"\n]|"(?:\\.|[^"\\\n])*+")*+\}|[^"\\\n])*+"?'
+OPAQUE = (LINE, BLOCK, rb'(?P<dollars>\$*+)(?:"{3}.*?(?:"{3}(?!")|\Z)|%b)' % STRING, SINGLE)
+VISIBILITY = rb"(?:private|protected|internal|public)"
+# words that may be names where no declaration follows
+MODIFIERS = (
+    rb"(?:abstract|actual|annotation|companion|const|crossinline|data|dynamic|enum|expect|external"
+    rb"|final|infix|inline|inner|internal|lateinit|noinline|open|operator|override|private"
+    rb"|protected|public|reified|sealed|tailrec|value|vararg)"
+)
+AS_NAME = re.compile(
+    rb"""
+    (?<![\w@`])
+    (?:
+        %b (?= \s*+ (?: [(.,)\[?!;] | =(?!=) | [-+*/]= ) | [ \t]*+\n )
+        | (?<=\bva[lr]\ ) %b (?= [ \t]*+ [:=] )
+    )
+    """
+    % (MODIFIERS, MODIFIERS),
+    re.VERBOSE,
+)
+# what the grammar lacks, and what it has in the same place: instead of the group, or the whole
+NEWER = [
+    (re.compile(pattern), instead)
+    for pattern, instead in (
+        # the last declaration of a body on its line lacks the end that the grammar needs
+        (rb"(?<=[^\s{;,(]) (?=\})", b";"),
+        # parameters of the context: an annotation is at the same place
+        (
+            rb"context(?<![\w.]context)\s*+\([^()]*+(?:\([^()]*+\)[^()]*+)*+\)"
+            rb"(?=\s*+(?:@|[a-z]))",
+            b"@c",
+        ),
+        (rb"(?<=[(:,] )context\s*+\([^()]*+\)(?=\s*+\()", b""),  # of a type
+        # guards of `when`
+        (rb"else\s++if(?=[^\n{};]{0,300}?->)", b""),
+        (rb"(?<=[\w)\]\"'])\s(if)(?<!else\sif)(?=\b[^\n{};]{0,300}?->)", b","),
+        # explicit backing fields
+        (rb"\n[ \t]*+(field)(?=[ \t]*+[:=])", b"val f"),
+        (rb"@all:(?=\w)", b"    @"),
+        # accessors on the line of their property
+        (rb";[ \t]*+(?=(?:%b[ \t]++)?[gs]et\b)" % VISIBILITY, b""),
+        (
+            rb"(?:%b[ \t]++)?(?:@\w++[ \t]++)?+%b[ \t]++set\b(?!\s*+\()" % (VISIBILITY, VISIBILITY),
+            b"",
+        ),
+        (rb"@\w++[ \t]++(?=set\b\s*+\()", b""),
+        (rb",(?=\s*+>)", b""),
+        (rb"suspend(?=\s*+(?:\{|fun\s*+\())", b""),
+        # modifiers of a constructor on the line after its class
+        (rb"(?:(?:%b|@\w++)\s++){1,6}+(?=constructor\b)" % MODIFIERS, b""),
+    )
+]
+
+
+def _with_older_syntax(data: bytes) -> bytes:
+    """Return code as the grammar reads it; every character keeps its place."""
+    tokens = re.compile(b"|".join(OPAQUE), FLAGS)
+    kept = bytearray(data)
+    plain = bytearray(data)
+    for token in tokens.finditer(data):
+        sign = b" " if token[0].startswith(b"/") else b'"'
+        plain[slice(*token.span())] = re.sub(rb"[^\n]", sign, token[0])
+        if token["dollars"]:
+            kept[slice(*token.span("dollars"))] = b" " * len(token["dollars"])
+    code = bytes(plain)
+    for pattern, instead in NEWER:
+        for match in pattern.finditer(code):
+            start, end = match.span(match.lastindex or 0)
+            rest = re.sub(rb"[^\n]", b" ", data[start + len(instead) : end])
+            kept[start:end] = instead + rest
+    for match in AS_NAME.finditer(code):
+        kept[match.end() - 1] -= 32  # another letter makes it a name
+    return bytes(kept)
 
 
 def _place_of_property(node: tree_sitter.Node) -> ByteSpan | None:
@@ -22,7 +96,10 @@ class Language(CodeLanguage):
     interpreters = ("kotlin", "kscript")
     grammar = grammar_of(
         "tree_sitter_kotlin",
-        skip="string_literal character_literal line_comment block_comment file_annotation".split(),
+        skip=(
+            "string_literal multiline_string_literal character_literal line_comment block_comment "
+            "file_annotation".split()
+        ),
         types=("user_type", "type_parameter", "class_declaration.name", "type_alias>identifier"),
         never=(
             "_ as break class continue do else false for fun if in interface is it null object "
@@ -31,8 +108,8 @@ class Language(CodeLanguage):
         reserved=(),
         keywords=(r"\b(?:break|continue|return|super|this)@\w+",),  # labels are one with their @
         within=dict.fromkeys(("getter", "setter"), rb"(?<![.\w])field\b"),
-        # the last declaration of a body on its line lacks the end that the grammar needs
-        repair=partial(re.compile(rb"(?<=[^\s{;,(]) (?=\})").sub, b";"),
+        opaque=OPAQUE,
+        repair=_with_older_syntax,
     )
     outline = Outline(
         grammar,
@@ -51,4 +128,7 @@ class Language(CodeLanguage):
             "secondary_constructor": "constructor",
             "property_declaration": _place_of_property,
         },
+        heads=re.compile(
+            rb"\b(?:(?P<container>class|interface|object)|fun|val|var|init|get|set)\b"
+        ),
     )

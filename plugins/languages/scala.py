@@ -1,9 +1,31 @@
 """Scala: names of variables, functions, objects, packages and enumerators; types if asked for."""
 
+import re
+
+import tree_sitter
+
+from structkit.structure.code.grammar import blank_out
 from structkit.structure.code.languages import CodeLanguage, grammar_of
-from structkit.structure.code.outline import DocComments, Outline
+from structkit.structure.code.outline import DocComments, Outline, Prepared, leads
 
 TYPES = [f"{kind}_definition" for kind in ("class", "enum", "given", "trait")]
+
+
+# a template without members, which the grammar takes for one with all that follows
+EMPTY = re.compile(
+    rb":[ \t]*+\n(?:[ \t]*+(?://[^\n]*+)?+\n)*+[ \t]*+end[ \t]++[\w`]++[ \t]*+$", re.MULTILINE
+)
+
+
+def _without_empty_templates(data: bytes) -> Prepared:
+    return Prepared(blank_out(EMPTY, data))
+
+
+def _last(node: tree_sitter.Node) -> tree_sitter.Node:
+    """Return the last token of a node that is no comment: indentation alone ends a block."""
+    while children := [child for child in node.children if child.text and not leads(child)]:
+        node = children[-1]
+    return node
 
 
 class Language(CodeLanguage):
@@ -29,5 +51,7 @@ class Language(CodeLanguage):
             "object_definition": "object",
             "package_object": "object",
         },
+        last=_last,
+        prepare=_without_empty_templates,
         comments=DocComments(begin=r"/\*\*(?![*/])", gap="any"),
     )

@@ -24,6 +24,7 @@ SKIP, TAKE, ENTER, HIDE = range(4)
 ERROR = 0xFFFF
 LONE_CR = re.compile(rb"\r(?!\n)")
 BARE, CLASS = (b"", b""), (b"class A {", b"\n}")
+INSIDE_WORD = re.compile(rb"(?<=[\w\x80-\xff])[\w\x80-\xff]")
 ENDLESS = (1 << 62, 1 << 62)
 
 # strings and comments that many languages have; an open one ends with its line or the text
@@ -189,6 +190,8 @@ class Grammar:
         if shift:
             end = shift + len(data)
             leaves = [(a - shift, b - shift) for a, b in leaves if shift <= a and b <= end]
+        if self.repair:  # which may have made a name of a part of a word
+            leaves = [(a, b) for a, b in leaves if not INSIDE_WORD.match(data, a)]
         barred = self.never
         if tree.root_node.has_error:
             # a missing name is an empty one, and reserved words may be taken for names

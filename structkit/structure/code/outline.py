@@ -12,6 +12,7 @@ from typing import Literal
 
 import tree_sitter
 
+from structkit.structure.code.bodies import error_bytes, without_broken_bodies
 from structkit.structure.code.grammar import Grammar, line_feeds
 
 MAX_SCOPES = 16  # containers of a definition to name: generated code may have thousands
@@ -61,8 +62,9 @@ class Definition:
     """Function, or container of functions: its place, its name, and its own container.
 
     `whole` is the node with its decorators or `export`; `start` is the first byte, attributes
-    included, and `end` the byte after the last one. Rows count from 0, `end_row` is the last one.
-    `owner` is the type of a method that is defined outside it.
+    included, and `end` the byte after the last one. Rows count from 0: `row` is the first one,
+    `signature` that of the name, `end_row` the last one. `owner` is the type of a method that is
+    defined outside it.
     """
 
     node: tree_sitter.Node
@@ -71,6 +73,7 @@ class Definition:
     start: int
     end: int
     row: int
+    signature: int
     end_row: int
     kind: str
     name: str
@@ -106,11 +109,6 @@ class Definition:
                 break
             top = node.start_point.row
         return min(top, self.row)
-
-    @property
-    def signature(self) -> int:
-        """Row of its name, after attributes and decorators."""
-        return max(self.row, self.node.start_point.row)
 
     @cached_property
     def path(self) -> str:
@@ -318,6 +316,8 @@ class Outline:
     other: tuple[str, Grammar] | None = None  # for texts in which a pattern occurs
     prepare: Callable[[bytes], Prepared] | None = None  # blanks code that the grammar cannot read
     repair: Callable[[bytes], bytes] | None = None  # does so where the tree has errors
+    # words before braces; a `container` holds definitions, after others errors stay in the braces
+    heads: re.Pattern[bytes] | None = None
     keywords: frozenset[str] = frozenset()  # names that no function has, except these kinds
     members: frozenset[str] = frozenset()
 
@@ -327,13 +327,24 @@ class Outline:
         grammar = self.other[1] if self.other and is_other else self.grammar
         plain = line_feeds(data)
         prepared = self.prepare(plain) if self.prepare else Prepared(plain)
-        tree = grammar.parser.parse(prepared.data)
+        tree = whole = grammar.parser.parse(prepared.data)
+        if tree.root_node.has_error:
+            tree, whole = self._repaired(tree, prepared.data, grammar)
+        return ParsedText(self, data, whole, tree, self._queries[is_other], prepared.names)
+
+    def _repaired(
+        self, tree: tree_sitter.Tree, data: bytes, grammar: Grammar
+    ) -> tuple[tree_sitter.Tree, tree_sitter.Tree]:
+        """Return the trees of code with errors: without bodies that have some, and the whole."""
         repair = self.repair or grammar.repair
-        if repair and tree.root_node.has_error:
-            repaired = repair(prepared.data)
-            if repaired != prepared.data:
-                tree = grammar.parser.parse(repaired)
-        return ParsedText(self, data, tree, self._queries[is_other], prepared.names)
+        repaired = repair(data) if repair else data
+        if repaired != data:
+            tree = grammar.parser.parse(repaired)
+        if self.heads and tree.root_node.has_error:
+            rest = grammar.parser.parse(without_broken_bodies(repaired, grammar, self.heads))
+            if error_bytes(rest) < error_bytes(tree):
+                return rest, tree
+        return tree, tree
 
     @cached_property
     def _queries(self) -> list[tree_sitter.Query]:
@@ -353,6 +364,7 @@ class ParsedText:
     outline: Outline
     data: bytes
     tree: tree_sitter.Tree
+    tree_of_definitions: tree_sitter.Tree  # without the bodies that have errors
     query: tree_sitter.Query
     macro_names: Mapping[int, tuple[str, str]]  # of functions that a macro defines, by their place
 
@@ -367,9 +379,11 @@ class ParsedText:
             parent = containers[-1] if containers else None
             if kind == FUNCTION and not self._is_function(node, parent):
                 continue
-            owner, name = self._name(node, kind)
-            if name:
-                containers.append(self._definition(node, owner, name, parent, kind))
+            place = self._place_of_name(node)
+            owner, name = self._name(node, place, kind) if place else ("", "")
+            if place and name:
+                signature = self._row(node, place[0])
+                containers.append(self._definition(node, owner, name, parent, kind, signature))
                 definitions.append(containers[-1])
         return definitions
 
@@ -379,7 +393,7 @@ class ParsedText:
 
     def _nodes(self) -> list[tuple[tree_sitter.Node, str]]:
         """Return the nodes of definitions with their kinds, in the order in which they start."""
-        captured = tree_sitter.QueryCursor(self.query).captures(self.tree.root_node)
+        captured = tree_sitter.QueryCursor(self.query).captures(self.tree_of_definitions.root_node)
         nodes: dict[int, tuple[tree_sitter.Node, str]] = {}
         for kind in dict.fromkeys((FUNCTION, *self.outline.scopes.values())):
             for node in captured.get(kind, ()):
@@ -393,11 +407,13 @@ class ParsedText:
         check = self.outline.is_function
         return check is None or check(node, self, parent)
 
-    def _name(self, node: tree_sitter.Node, kind: str) -> tuple[str, str]:
+    def _row(self, node: tree_sitter.Node, place: int) -> int:
+        """Return the row of a place in a node."""
+        before = line_feeds(self.data[node.start_byte : place])
+        return node.start_point.row + before.count(b"\n")
+
+    def _name(self, node: tree_sitter.Node, place: ByteSpan, kind: str) -> tuple[str, str]:
         """Return the type that a method is defined for outside it, if any, and the name."""
-        place = self._place_of_name(node)
-        if place is None:
-            return "", ""
         owner, name = self.macro_names.get(place[0]) or self._name_at(place, kind)
         is_keyword = name in self.outline.keywords and not owner
         if kind == FUNCTION and is_keyword and node.type not in self.outline.members:
@@ -423,7 +439,13 @@ class ParsedText:
         return bool(self.data[self.data.rfind(b"\n", 0, end) + 1 : end].strip())
 
     def _definition(
-        self, node: tree_sitter.Node, owner: str, name: str, parent: Definition | None, kind: str
+        self,
+        node: tree_sitter.Node,
+        owner: str,
+        name: str,
+        parent: Definition | None,
+        kind: str,
+        signature: int,
     ) -> Definition:
         outline = self.outline
         whole = self._with_surroundings(node)
@@ -442,6 +464,7 @@ class ParsedText:
             start=first.start_byte,
             end=last.end_byte,
             row=first.start_point.row,
+            signature=signature,
             end_row=last_row(last),
             kind=kind,
             name=name,
@@ -503,9 +526,13 @@ def _after(place: int, node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
 
 
 def _begins(node: tree_sitter.Node, parent: tree_sitter.Node) -> bool:
-    """Return whether a node is how its parent begins: a keyword, or the line of a directive."""
-    word = not node.is_named and node.type.isalpha()
-    return word or parent.type == "preproc_if" and parent.start_point.row == node.start_point.row
+    """Return whether a node is how its parent begins: keywords, or the line of a directive."""
+    if parent.type == "preproc_if" and parent.start_point.row == node.start_point.row:
+        return True
+    first: tree_sitter.Node | None = node
+    while first and not first.is_named and first.type.isalpha():
+        first = first.prev_sibling
+    return first is None
 
 
 def _text(node: tree_sitter.Node) -> str:
