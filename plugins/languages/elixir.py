@@ -5,7 +5,10 @@ import tree_sitter
 from structkit.structure.code.languages import CodeLanguage, grammar_of
 from structkit.structure.code.outline import ByteSpan, DocComments, Outline
 
-OF, DEF = "call target: (identifier) @_word", '(#match? @_word "^def(macro)?p?$")'
+OF, DEF = "call target: (identifier) @_word", '(#match? @_word "^def(macro|guard)?p?$")'
+WITHOUT_BODY = '(#any-of? @_word "defguard" "defguardp" "defdelegate")'
+# nodes whose first child has the name
+HEADS = ("arguments", "binary_operator", "unary_operator", "block", "call")
 # the text of the last `@doc`, unless a callback has it
 DOC = (
     r'@doc\s+(?:~[sS])?(?:"{3}[^\S\n]*\n([^\0]*)"{3}|"((?:\\[^\0]|[^\\"])*)")|@(?:macro)?callback()'
@@ -15,7 +18,7 @@ DOC = (
 def _place_of_name(node: tree_sitter.Node) -> ByteSpan | None:
     """Return the bytes of the name that `def` and its like define."""
     name = next((child for child in node.children if child.type == "arguments"), None)
-    while name and name.type in ("arguments", "binary_operator", "call"):
+    while name and name.type in HEADS:
         operator = name.child_by_field_name("operator")
         if operator and operator.type != "when":  # `def a + b`
             return operator.byte_range
@@ -44,7 +47,12 @@ class Language(CodeLanguage):
     )
     outline = Outline(
         grammar,
-        functions=(f"{OF} (do_block) {DEF}", f"{OF} (arguments (keywords)) {DEF}"),
+        functions=(
+            f"{OF} (do_block) {DEF}",
+            f"{OF} (arguments (keywords)) {DEF}",
+            f"{OF} {WITHOUT_BODY}",
+            f'{OF} (arguments . (string)) (do_block) (#eq? @_word "test")',
+        ),
         scopes={
             f'{OF} (do_block) (#eq? @_word "def{word}")': word
             for word in ("module", "protocol", "impl")

@@ -69,8 +69,11 @@ GRAMMAR, FILE = (
             r"(?:public|protected|private|static|abstract|final|var)\s+(?!fn\b)"
         ),
         opaque=forms,
-        # of the hooks of a property
-        keywords=(r"[{;}\]]\s*(?:final\s+)?&?\s*[gs]et(?=\s*(?:=>|[{;]|\([^()]*\)\s*(?:=>|\{)))",),
+        keywords=(
+            r"(?i)\([ \t]*void[ \t]*\)(?=\s*[\w$\\(])",  # a cast
+            # of the hooks of a property
+            r"[{;}\]]\s*(?:final\s+)?&?\s*[gs]et(?=\s*(?:=>|[{;]|\([^()]*\)\s*(?:=>|\{)))",
+        ),
         # has no node of its own, and other operators have constants on their right
         type_text=(r"instanceof\s+[\w\\]+",),
     )
