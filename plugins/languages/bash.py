@@ -36,6 +36,7 @@ BARE_BODY = re.compile(
 )
 # a command for its output, without a process (Bash 5.3)
 SUBSTITUTION = re.compile(rb"\$(?=\{[|\s])" + nested(rb"\{", rb"\}", rb"[^{}]*+"))
+FALLTHROUGH = re.compile(rb";;?&")  # ends a case and goes on
 FUNCTIONS = ("function_definition", "pipeline")
 
 # text that holds no names, but for strings in double quotes
@@ -89,6 +90,8 @@ def _without_opaque(match: re.Match[str]) -> str:
 def _prepare(data: bytes) -> Prepared:
     """Return code with bodies and blocks as the grammar reads them, in their places."""
     seen = bytearray(data)
+    for match in FALLTHROUGH.finditer(data):
+        seen[slice(*match.span())] = b";;".ljust(len(match[0]))
     for match in PREFIX.finditer(data):
         seen[slice(*match.span(1))] = b" " * len(match[1])
     names: dict[int, tuple[str, str]] = {}

@@ -93,13 +93,22 @@ CONDITION = re.compile(
 )
 
 
+# the name of an operator that assigns, which it lacks as well
+ASSIGNING = re.compile(rb"\b(operator(?:\s++checked)?+\s*+(?:[-+*/%&|^]|<<|>>>?))=(?=\s*+\()")
+
+
 def _prepare(data: bytes) -> Prepared:
     """Return code in which blocks of extensions (C# 14) are structures without a name."""
-    places = [match.start() for match in EXTENSION.finditer(data)]
-    seen = bytearray(blank_out(EXTENSION, data) if places else data)
-    for place in places:
-        seen[place : place + 9] = b"struct e "
-    return Prepared(bytes(seen), {place + 7: ("", "") for place in places})
+    seen = bytearray(data)
+    names: dict[int, tuple[str, str]] = {}
+    for match in EXTENSION.finditer(data):
+        start, end = match.span()
+        seen[start:end] = b"struct e " + re.sub(rb"[^\n]", b" ", data[start + 9 : end])
+        names[start + 7] = ("", "")
+    for match in ASSIGNING.finditer(data):
+        seen[match.end() - 1] = ord(" ")
+        names[match.start()] = ("", " ".join(match[0].decode().split()))
+    return Prepared(bytes(seen), names)
 
 
 def _place_with_signs(field: str, node: tree_sitter.Node) -> ByteSpan | None:
@@ -143,6 +152,7 @@ OUTLINE = Outline(
     members=frozenset(("indexer_declaration",)),
     prepare=_prepare,
     repair=partial(blank_out, CONDITION),
+    heads=re.compile(rb"\b(?P<container>class|struct|interface|record|namespace)\b"),
     scopes={
         f"{kind}_declaration": kind
         for kind in ("class", "struct", "interface", "enum", "record", "namespace")

@@ -1,11 +1,33 @@
 """Lua: names of variables, functions, fields, parameters and labels."""
 
+import tree_sitter
+
 from structkit.structure.code.grammar import DOUBLE, SINGLE
 from structkit.structure.code.languages import CodeLanguage, grammar_of
-from structkit.structure.code.outline import DocComments, Outline
+from structkit.structure.code.outline import ByteSpan, DocComments, Outline
 
 VALUE = "(expression_list . (function_definition) .)"
 LONG = rb"\[(?P<%b>=*)\[.*?(?:\](?P=%b)\]|\Z)"
+
+
+def _place_of_variable(value: tree_sitter.Node) -> ByteSpan | None:
+    """Return the bytes of the variable that takes one of several values."""
+    values = value.parent
+    variables = values.parent.named_children[0] if values and values.parent else None
+    if values is None or variables is None:
+        return None
+    names = variables.children_by_field_name("name")
+    at = values.named_children.index(value)
+    return names[at].byte_range if at < len(names) else None
+
+
+def _is_function(node: tree_sitter.Node, *_: object) -> bool:
+    """Return whether a function is no value alone: with its variable, it is a function already."""
+    if node.type != "function_definition":
+        return True
+    values = node.parent
+    variables = values.prev_named_sibling if values else None
+    return max(each.named_child_count for each in (values, variables) if each) > 1
 
 
 class Language(CodeLanguage):
@@ -21,9 +43,13 @@ class Language(CodeLanguage):
     outline = Outline(
         grammar,
         functions=(
-            *("function_declaration", "field name: (_) value: (function_definition)"),
+            "function_declaration",
+            "field name: (_) value: (function_definition)",
             f"assignment_statement (variable_list . (_) .) {VALUE}",
+            # one of several values
+            "(assignment_statement (expression_list (function_definition) @function))",
         ),
+        is_function=_is_function,
         comments=DocComments(
             begin="--",
             marks=r"--\[=*\[-*|-+|\]=*\](?:--)?",
@@ -31,6 +57,9 @@ class Language(CodeLanguage):
             # what precedes `---`, and the end of a long comment
             hidden=r"\A(?:--(?![-\[])[^\n]*\n)+(?=---(?!-))|\]=*\](?:--)?(?=\s*\Z)",
         ),
-        names={"assignment_statement": "variable_list"},
+        names={
+            "assignment_statement": "variable_list",
+            "function_definition": _place_of_variable,
+        },
         around=frozenset(("variable_declaration",)),
     )

@@ -1,5 +1,7 @@
 """Swift: names of variables, functions, properties and modules; types if asked for."""
 
+import re
+
 from structkit.structure.code.languages import CodeLanguage, grammar_of
 from structkit.structure.code.outline import DocComments, Outline
 
@@ -38,4 +40,8 @@ class Language(CodeLanguage):
         },
         comments=DocComments(begin=r"///|/\*\*(?![*/])", gap="blank"),
         names=NAMELESS,
+        heads=re.compile(
+            rb"\b(?:(?P<container>class|struct|enum|extension|protocol|actor)"
+            rb"|func|var|let|init|deinit|subscript|get|set)\b"
+        ),
     )

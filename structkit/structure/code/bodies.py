@@ -31,7 +31,7 @@ def without_broken_bodies(data: bytes, grammar: Grammar, heads: re.Pattern[bytes
     """
     kept = bytearray(data)
     for body in _bodies(data, grammar, heads):
-        piece = data[body.head : body.end + 1]
+        piece = data[body.head : body.end + 1 + data.startswith(b";", body.end + 1)]
         if grammar.member:
             piece = piece.join(CLASS)
         if grammar.parser.parse(piece).root_node.has_error:

@@ -291,8 +291,9 @@ def owner_and_name(text: str) -> tuple[str, str]:
 class Outline:
     """Definitions in a language's trees; each language's file declares one.
 
-    Nodes are as in a query of tree-sitter, without their parentheses: `functions`, and `scopes`
-    with their kind, a word such as `class`; the first one that matches a node counts. `names` says
+    Nodes are as in a query of tree-sitter, without their parentheses: `functions`, also as queries
+    that capture them as `@function`, and `scopes` with their kind, a word such as `class`; the
+    first one that matches a node counts. `names` says
     for kinds of nodes where the name is: the field, or the kind of the child, where the field is
     not `name`; or a function that returns its bytes. Other functions of a node: `is_function` drops
     what a pattern cannot express, given the program and the container; `last` returns its last node
@@ -351,7 +352,9 @@ class Outline:
         grammars = [self.grammar]
         if self.other:
             grammars.append(self.other[1])
-        patterns = [f"({node}) @{FUNCTION}" for node in self.functions]
+        patterns = [
+            node if f"@{FUNCTION}" in node else f"({node}) @{FUNCTION}" for node in self.functions
+        ]
         patterns += [f"({node}) @{kind}" for node, kind in self.scopes.items()]
         source = "\n".join(patterns)
         return [tree_sitter.Query(grammar.language, source) for grammar in grammars]

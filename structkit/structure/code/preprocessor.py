@@ -520,7 +520,7 @@ class _Conditional:
 
     def add_inner(self, inner: _Conditional) -> None:
         """Add a conditional that ends inside this branch."""
-        braces, parentheses = inner.nets[inner.kept]
+        braces, parentheses = inner.nets[inner.kept] if inner.kept < len(inner.nets) else (0, 0)
         self.braces += braces
         self.parentheses += parentheses
         self.first = self.first or b"#"
@@ -544,7 +544,7 @@ class _Conditional:
     @property
     def kept(self) -> int:
         """The branch that is read."""
-        return 1 if self.dead and len(self.nets) > 1 else 0
+        return int(self.dead)
 
     def unread(self) -> Iterator[tuple[int, int]]:
         """Yield the parts to skip: a dead branch; if the branches are not whole, all but one."""
