@@ -16,7 +16,7 @@ from structkit.structure.code.outline import Outline
 KEYWORDS = words(tree_sitter_c.language(), but="asm noreturn offsetof").union(
     "bool char double false float int static_assert true typeof typeof_unqual void _BitInt _Bool "
     "_Complex _Decimal128 _Decimal32 _Decimal64 _Imaginary _Static_assert _Thread_local".split(),
-    preprocessor.OF_COMPILERS,
+    preprocessor.COMPILER_KEYWORDS,
 )
 GRAMMAR = Grammar(
     tree_sitter_c.language(),

@@ -22,7 +22,7 @@ KEYWORDS = words(tree_sitter_cpp.language(), but="final noreturn offsetof overri
     "auto bool char char16_t char32_t char8_t const_cast contract_assert decltype double "
     "dynamic_cast export false float int noexcept reinterpret_cast static_cast this true typeid "
     "void wchar_t _BitInt".split(),
-    preprocessor.OF_COMPILERS,
+    preprocessor.COMPILER_KEYWORDS,
 )
 # `class EXPORT Name {`, `class api(1) Name final {`, and a macro on the line before a namespace
 MACROS = re.compile(
@@ -31,6 +31,27 @@ MACROS = re.compile(
     rb"|^[A-Z][A-Z0-9_]+[ \t]*$(?=\s*(?:inline\s+)?namespace\b)",
     re.M,
 )
+# contracts after the parameters of a function: a word, and what is in its parentheses
+CONTRACT = re.compile(
+    rb"[\w\]](?<!\bif)(?<!\bfor)(?<!\bwhile)(?<!\bswitch)(?<!\breturn)(?<!\bcatch)"
+    rb"(?=%b\s*+(?:(?:(?:const|volatile|mutable|override|final|noexcept|requires)\b|&|->)"
+    rb"[^;{}()=]{0,200}?(?:(?<=noexcept)%b[^;{}()=]{0,200}?)?)?\b((?:pre|post)%b))"
+    % ((preprocessor.ARGUMENTS.pattern,) * 3)
+)
+# words that are none in other places; with `\b` in front each word would be tried
+WORDS_OF_PLACES = [
+    re.compile(pattern)
+    for pattern in (
+        rb"s(?<!\ws)(?:lots(?=\s*+:(?!:))|ignals\s*+:(?!:))",  # of Qt
+        rb"export(?<!\wexport)\b(?=\s*+[\w:{\[])",
+        # the line of a module or of its import
+        *(
+            rb"%b(?:(?<![^\n]%b)|(?<=\bexport %b))"
+            rb"\s*+(?:|\w[^;{}()=\n]*+|[<\":](?!:)[^;{}()=\n]*+);" % (word, word, word)
+            for word in (b"module", b"import")
+        ),
+    )
+]
 GRAMMAR = Grammar(
     tree_sitter_cpp.language(),
     take=("identifier", "field_identifier", "namespace_identifier", "statement_identifier"),
@@ -65,7 +86,7 @@ OUTLINE = Outline(
     split_name=preprocessor.split_name,
     is_function=preprocessor.is_function,
     keywords=KEYWORDS,
-    prepare=preprocessor.preprocess,
+    prepare=partial(preprocessor.preprocess, more=(CONTRACT, *WORDS_OF_PLACES)),
     around=frozenset(("template_declaration",)),
 )
 
@@ -96,5 +117,8 @@ class Language(CodeLanguage):
 
     def names(self, text: str) -> list[Span]:
         """Return every name; `pre` and `post` of contracts are none."""
-        holes = [match.span(1) for match in preprocessor.contracts(text)]
-        return spans_outside(super().names(text), holes)
+        spans = super().names(text)
+        if " pre" not in text and " post" not in text:
+            return spans
+        contracts = re.finditer(CONTRACT.pattern.decode(), text)
+        return spans_outside(spans, [(match.start(1), match.start(1) + 3) for match in contracts])

@@ -377,7 +377,7 @@ class ParsedText:
         definitions: list[Definition] = []
         containers: list[Definition] = []
         for node, kind in self._nodes():
-            while containers and containers[-1].node.end_byte <= node.start_byte:
+            while containers and containers[-1].end <= node.start_byte:
                 containers.pop()
             parent = containers[-1] if containers else None
             if kind == FUNCTION and not self._is_function(node, parent):

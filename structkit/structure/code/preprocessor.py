@@ -8,7 +8,7 @@ alone: every other character and line stays at its place.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -27,100 +27,87 @@ from structkit.structure.code.outline import (
 
 # no group is read twice, so that time is linear: `*+` never gives back what it took
 OPAQUE = (  # comments and strings; an open one extends to the end
-    *(rb"//(?:[^\n\\]|\\.)*+", BLOCK),
+    rb"//(?:[^\n\\]|\\.)*+",
+    BLOCK,
     rb'R"(?P<raw>[^()\\\s"]*)\((?:.*?\)(?P=raw)"|.*)',
-    *(DOUBLE, rb"'(?<![\da-fA-F]')(?:[^'\\\n]|\\.)*+'?"),
+    DOUBLE,
+    rb"'(?<![\da-fA-F]')(?:[^'\\\n]|\\.)*+'?",
 )
-NO_CODE = re.compile(b"|".join(OPAQUE), FLAGS)
+COMMENT_OR_STRING = re.compile(b"|".join(OPAQUE), FLAGS)
 DIRECTIVES = (  # whose text is no code either
     rb"^[ \t]*#[ \t]*(?:error|warning|pragma)\b(?:[^\n\\]|\\.)*+",
     rb"#[ \t]*include[ \t]*<[^>\n]*>?",
 )
 # what a line holds, as spaces or quotes
-BLANK, QUOTES = (bytes(i if i == ord("\n") else sign for i in range(256)) for sign in b' "')
-INSIDE = re.compile(rb"[^\n\\]|\\(?!\r?\n)")
+TO_SPACES = bytes(ord("\n" if byte == ord("\n") else " ") for byte in range(256))
+TO_QUOTES = TO_SPACES.replace(b" ", b'"')
+NO_LINE_END = re.compile(rb"[^\n\\]|\\(?!\r?\n)")
 DIRECTIVE = re.compile(rb"#[ \t]*(\w*)((?:[^\n\\]|\\.)*+)", FLAGS)
 CONDITION = re.compile(rb"#[ \t]*if")
-DEAD = re.compile(rb"[\s(]*(?:0|false|FALSE)\b[\s)]*\Z")
+NEVER_TRUE = re.compile(rb"[\s(]*(?:0|false|FALSE)\b[\s)]*\Z")
 ARGUMENTS = re.compile(rb"\s*" + nested(rb"\(", rb"\)", rb"[^()]*+"))
 MACRO = re.compile(rb"\b[A-Z_][a-z]{0,3}[A-Z0-9_]{2,}\b(?=\s*+(?:[\w(~{}\[:;=-]|\Z))")
-NEXT = re.compile(rb"\s*+([A-Za-z_]\w*+|::|->|==|\[\[|.|\Z)", re.DOTALL)
-NAME = re.compile(rb"\s*+(?:::\s*+)?[A-Za-z_]\w*+(?:\s*+::\s*+~?[A-Za-z_]\w*+)*+")
-QUALIFIED = re.compile(rb"\s*+::")
-ANGLES = re.compile(rb"\s*+" + nested(rb"<", rb">", rb"[^<>;{}]*+"))
-WORD = bytes(sign for sign in range(128) if chr(sign).isalnum()) + b"_"
-INITIALIZED = re.compile(rb"\s*+(?:noexcept\b\s*+)?:(?!:)")
-# text between `class` and a name: `class MACRO A {`, `struct macro(1) A final : B {`
-HEADS = re.compile(
-    rb"(?:class|struct|union|enum)\b((?:\s++(?!class\b|struct\b)\w++(?:\s*+\([^()]*+\))?+){1,3}?)"
-    rb"(?=\s++(?!final\b)[\w:]++(?:\s*+<[^<>{};]*+>)?+(?:\s++final\b)?+\s*+(?:\{|:(?!:)))"
-)
-# parameters declared between `f(a, b)` and `{`, as before 1989
-PARAMETERS = re.compile(
-    rb"\)[ \t\r]*\n((?:\s*+(?!(?:return|goto|throw|delete|using|else|case)\b)"
-    rb"[A-Za-z_]\w*+[\s*]++[\w\s*,\[\]()]{0,120}+;){1,30}+)(?=\s*^\{)",
-    re.MULTILINE,
-)
+NEXT_TOKEN = re.compile(rb"\s*+([A-Za-z_]\w*+|::|->|==|\[\[|.|\Z)", re.DOTALL)
+QUALIFIED_NAME = re.compile(rb"\s*+(?:::\s*+)?[A-Za-z_]\w*+(?:\s*+::\s*+~?[A-Za-z_]\w*+)*+")
+SCOPE_SIGN = re.compile(rb"\s*+::")
+TEMPLATE_ARGUMENTS = re.compile(rb"\s*+" + nested(rb"<", rb">", rb"[^<>;{}]*+"))
+WORD_BYTES = bytes(sign for sign in range(128) if chr(sign).isalnum()) + b"_"
+INITIALIZER = re.compile(rb"\s*+(?:noexcept\b\s*+)?:(?!:)")
+# words before a declaration or in it, which the grammars do not need
+BLANKED = [
+    re.compile(pattern, re.MULTILINE)
+    for pattern in (
+        # macros between `class` and a name: `class MACRO A {`, `struct macro(1) A final : B {`
+        rb"(?:class|struct|union|enum)\b"
+        rb"((?:\s++(?!class\b|struct\b)\w++(?:\s*+\([^()]*+\))?+){1,3}?)"
+        rb"(?=\s++(?!final\b)[\w:]++(?:\s*+<[^<>{};]*+>)?+(?:\s++final\b)?+\s*+(?:\{|:(?!:)))",
+        # parameters declared between `f(a, b)` and `{`, as before 1989
+        rb"\)[ \t\r]*\n((?:\s*+(?!(?:return|goto|throw|delete|using|else|case)\b)"
+        rb"[A-Za-z_]\w*+[\s*]++[\w\s*,\[\]()]{0,120}+;){1,30}+)(?=\s*^\{)",
+        rb"(?<=_BitInt)\s*+\([^()]*+\)",
+    )
+]
 # keywords that GCC, Clang and MSVC add, in all their spellings
-OF_COMPILERS = frozenset(
+COMPILER_KEYWORDS = frozenset(
     f"__{word}{ending}"
     for word in "attribute complex const imag real signed typeof typeof_unqual volatile".split()
     for ending in ("", "__")
 ).union("__auto_type __builtin_offsetof __label__ __restrict".split())
 # patterns that begin with a letter are fast: attributes, and macros with arguments like them
-NOTE = re.compile(
+ATTRIBUTE = re.compile(
     rb"__(?!typeof|asm|alignof)[a-z]\w*+%b\s*+|\[\[[^\[\]]*+\]\]\s*+" % ARGUMENTS.pattern
 )
-NOTED = re.compile(
+AFTER_ATTRIBUTE = re.compile(
     rb"(?!(?:const|noexcept|override|final|asm|try)\b|__\w++\s*+\()[A-Za-z_*]"
 )  # follows `__printf(1, 2)` before a type
 QUALIFIERS = frozenset(b"* & const volatile restrict __restrict".split())
-BIT_INT = re.compile(rb"_BitInt\s*+\([^()]*+\)")
-# the line of a module or of its import, and `export`
-MODULES = tuple(
-    re.compile(
-        rb"%b(?:(?<![^\n]%b)|(?<=\bexport %b))\s*+(?:|\w[^;{}()=\n]*+|[<\":](?!:)[^;{}()=\n]*+);"
-        % (word, word, word)
-    )
-    for word in (b"module", b"import")
-)
-EXPORT = re.compile(rb"export(?<!\wexport)\b(?=\s*+[\w:{\[])")
-# contracts after the parameters of a function: a word, and what is in its parentheses
-PARENTHESES = ARGUMENTS.pattern.decode()
-CONTRACT = re.compile(
-    r"[\w\]](?<!\bif)(?<!\bfor)(?<!\bwhile)(?<!\bswitch)(?<!\breturn)(?<!\bcatch)"
-    rf"(?={PARENTHESES}(?:\s*(?:const|volatile|mutable|override|final|&&?|noexcept(?:{PARENTHESES})?+"
-    rf"|(?:->|requires\b)[^;{{}}()=]*?))*\s*\b(pre|post)({PARENTHESES}))"
-)
-# of Qt; with `\b` in front each word would be tried
-SECTIONS = re.compile(rb"s(?<!\ws)(?:lots(?=\s*:(?!:))|ignals\s*:(?!:))")
-ACCESS = frozenset(b"public protected private".split())
+ACCESS_WORDS = frozenset(b"public protected private".split())
 INVENTED_FUNCTION = re.compile(rb"(?:T )?f+(?:\(|\Z)")
 CLASS_KEYS = frozenset(b"class struct union enum".split())
 SPECIFIERS = frozenset(
     b"static inline extern virtual explicit constexpr consteval constinit friend typedef mutable "
     b"register thread_local _Noreturn __inline __inline__ __extension__ const volatile".split()
 )
-TYPES = frozenset(
+BUILTIN_TYPES = frozenset(
     b"auto void bool char char8_t char16_t char32_t wchar_t int short long signed unsigned float "
     b"double".split()
 )
-STATEMENTS = frozenset(
+STATEMENT_WORDS = frozenset(
     b"if else for while do switch case default return goto break continue throw try catch new "
     b"delete sizeof using namespace template typename operator and or not public private protected "
     b"asm static_assert co_return co_await co_yield requires decltype in".split()
 )
 # no type precedes these
-BEGINNINGS = (
-    (SPECIFIERS | STATEMENTS | TYPES | CLASS_KEYS)
+WORDS_AFTER_MACRO = (
+    (SPECIFIERS | STATEMENT_WORDS | BUILTIN_TYPES | CLASS_KEYS)
     - frozenset(b"const volatile operator and or not in sizeof requires".split())
 ) | {b"~", b"[["}
-SIGNS = frozenset((b"{", b"}", b"", b":", b";", b"="))
+SIGNS_AFTER_MACRO = frozenset((b"{", b"}", b"", b":", b";", b"="))
 NAMESPACE = re.compile(rb"\bnamespace\s+[\w:]++\s*+\Z")
 AFTER_PARAMETERS = frozenset(b"const noexcept override final volatile mutable throw".split())
 AFTER_FUNCTION = AFTER_PARAMETERS | frozenset((b"{", b";", b"=", b":", b"->", b"try"))
-FIXTURE = re.compile(rb"(?:TEST|BENCHMARK)\w*_[A-Z]\Z|TEST\Z")
-PART = re.compile(
+TEST_MACRO = re.compile(rb"(?:TEST|BENCHMARK)\w*_[A-Z]\Z|TEST\Z")
+ARGUMENT = re.compile(
     rb"\s*+(\"(?:[^\"\\]|\\.)*+\"|[^,()\"]*+(?:"
     + nested(rb"\(", rb"\)", rb"[^()]*+")
     + rb"[^,()\"]*+)*+)\s*+(?:,|\Z)",
@@ -128,50 +115,42 @@ PART = re.compile(
 )
 
 CONVERSION = re.compile(r"\boperator\s+\w")  # to a type, whose name may be qualified
-FIELDS = re.compile(rb"\s*\w+\s*;")  # after a body in braces that belonged to a type
+FIELD_NAME = re.compile(rb"\s*\w+\s*;")  # after a body in braces that belonged to a type
 # … of Doxygen: comments about the code before them, the ends of groups, and what belongs elsewhere
-TRAILING = r"/[*/][*!/]<|/\*[*!]\s*[@\\][{}]\s*\*/|//[/!]\s*[@\\][{}]"
-ELSEWHERE = (
+TRAILING_COMMENT = r"/[*/][*!/]<|/\*[*!]\s*[@\\][{}]\s*\*/|//[/!]\s*[@\\][{}]"
+OTHER_SUBJECT = (
     r"(?m)^[ \t*/!]*[@\\](?:addtogroup|category|class|concept|def|defgroup|dir|enum|example|file"
     r"|headerfile|interface|mainpage|module|name|namespace|package|page|property|protocol|struct"
     r"|typedef|union|var|weakgroup|fn(?P<signature>.*))\b"
 )
-DOCUMENTATION = DocComments(r"//|/\*", skip=TRAILING, elsewhere=ELSEWHERE)
+DOCUMENTATION = DocComments(r"//|/\*", skip=TRAILING_COMMENT, elsewhere=OTHER_SUBJECT)
 Edit = tuple[int, int, bytes]  # from, to, and the replacement at the start: the rest is blank
 
 
-def preprocess(data: bytes) -> Prepared:
+def preprocess(data: bytes, more: Sequence[re.Pattern[bytes]] = ()) -> Prepared:
     r"""Blank the macros that a grammar stumbles over, and all branches but one where they differ.
+
+    `more` are patterns whose match, or first group, a language blanks as well.
 
     >>> preprocess(b"class A {\n  Q_OBJECT\npublic:\n};").data
     b'class A {\n          \npublic:\n};'
     >>> preprocess(b'TEST(Suite, Name) {}')
     Prepared(data=b'T ff(           ) {}', names={2: ('Suite', 'Name')})
     """
-    found = contracts(data.decode("latin-1"))  # a character a byte
-    edits = [(match.start(1), match.end(2), b"") for match in found]
-    first = (CONDITION, MACRO, HEADS, PARAMETERS, SECTIONS, NOTE, BIT_INT, EXPORT, *MODULES)
-    if not edits and not any(pattern.search(data) for pattern in first):
+    blanked = (*BLANKED, *more)
+    if not any(pattern.search(data) for pattern in (CONDITION, MACRO, ATTRIBUTE, *blanked)):
         return Prepared(data)
-    plain = NO_CODE.sub(_fill, data)
+    plain = COMMENT_OR_STRING.sub(_fill, data)
     directives = list(DIRECTIVE.finditer(plain))
     seen = bytearray(plain)
-    for each in directives:
-        _put(seen, (*each.span(), b""))
+    for directive in directives:
+        _put(seen, (*directive.span(), b""))
     code = bytes(seen).replace(b"\\", b" ")  # at the end of comments' lines
-    names: dict[int, tuple[str, str]] = {}
-    for start, end, text in _macros(code):
-        edits.append((start, end, text))
-        if INVENTED_FUNCTION.match(text):  # as long as the macro's own name
-            name, _, arguments = data[start:end].partition(b"(")
-            arguments = arguments if text.endswith(b"(") else arguments[:-1]
-            names[start + text.find(b"f")] = defined_name(name.strip(), arguments)
-    for pattern in (HEADS, PARAMETERS):
-        edits += [(*match.span(1), b"") for match in pattern.finditer(code)]
-    for pattern in (SECTIONS, EXPORT, *MODULES):
-        edits += [(*match.span(), b"") for match in pattern.finditer(code)]
-    edits += [(*match.span(), b"int") for match in BIT_INT.finditer(code)]
-    edits += [(*span, b"") for span in _notes(code)]
+    edits = list(_macros(code))
+    names = _names_of_macros(data, edits)
+    for pattern in blanked:
+        edits += [(*match.span(match.lastindex or 0), b"") for match in pattern.finditer(code)]
+    edits += [(*span, b"") for span in _attributes(code)]
     for edit in edits:
         _put(seen, edit)
     edits += [(*span, b"") for span in _dropped(bytes(seen), directives)]
@@ -179,6 +158,17 @@ def preprocess(data: bytes) -> Prepared:
     for edit in edits:
         _put(seen, edit)
     return Prepared(bytes(seen), names)
+
+
+def _names_of_macros(data: bytes, edits: Iterable[Edit]) -> dict[int, tuple[str, str]]:
+    """Return the names of the functions that stand for macros, each as long as its macro's own."""
+    names: dict[int, tuple[str, str]] = {}
+    for start, end, text in edits:
+        if INVENTED_FUNCTION.match(text):
+            name, _, arguments = data[start:end].partition(b"(")
+            arguments = arguments if text.endswith(b"(") else arguments[:-1]
+            names[start + text.find(b"f")] = defined_name(name.strip(), arguments)
+    return names
 
 
 def place_of_name(node: tree_sitter.Node) -> ByteSpan | None:
@@ -230,32 +220,26 @@ def is_function(node: tree_sitter.Node, program: ParsedText, parent: Definition 
         if not CONVERSION.search(name.decode("utf-8", "replace")):
             return False
     of_macro = declarator.start_byte in program.macro_names
-    if of_macro and FIELDS.match(program.data, node.end_byte):
+    if of_macro and FIELD_NAME.match(program.data, node.end_byte):
         return False
     # no function is inside another
     inside = parent is not None and parent.kind == FUNCTION
     return not inside or not of_macro and node.child_by_field_name("type") is not None
 
 
-def contracts(text: str) -> Iterator[re.Match[str]]:
-    """Yield the contracts of functions, whose word is group 1, and the rest group 2."""
-    some = any(word in text for word in (" pre(", " pre (", " post(", " post ("))
-    return CONTRACT.finditer(text) if some else iter(())  # most texts have none
-
-
 def _fill(match: re.Match[bytes]) -> bytes:
     """Return spaces for a comment, quotes for a string, with the same line ends."""
     text = match[0]
-    blank = BLANK if text.startswith(b"/") else QUOTES
+    blank = TO_SPACES if text.startswith(b"/") else TO_QUOTES
     if b"\n" in text and b"\\" in text:
-        return INSIDE.sub(blank[:1], text)
+        return NO_LINE_END.sub(blank[:1], text)
     return text.translate(blank)
 
 
 def _put(data: bytearray, edit: Edit) -> None:
     start, end, text = edit
     rest = data[start + len(text) : end]
-    data[start:end] = text + rest.translate(BLANK)
+    data[start:end] = text + rest.translate(TO_SPACES)
 
 
 def _before(code: bytes, at: int) -> bytes:
@@ -267,20 +251,20 @@ def _before(code: bytes, at: int) -> bytes:
             break
         length *= 8
     some = some[-64:]
-    word = some[len(some.rstrip(WORD)) :]
+    word = some[len(some.rstrip(WORD_BYTES)) :]
     return word or (b"::" if some.endswith(b"::") else some[-1:])
 
 
-def _notes(code: bytes) -> Iterator[tuple[int, int]]:
+def _attributes(code: bytes) -> Iterator[tuple[int, int]]:
     """Yield attributes after a pointer, and macros that stand for attributes before a type."""
     last = -1  # the end of one before
-    for match in NOTE.finditer(code):
+    for match in ATTRIBUTE.finditer(code):
         start, end = match.span()
         before = _before(code, start)
         found = start == last or before in QUALIFIERS
         if not code.startswith((b"__attribute", b"__declspec", b"[["), start):
             begins = before in b";{}" or before in SPECIFIERS
-            found = found or begins and NOTED.match(code, end) is not None
+            found = found or begins and AFTER_ATTRIBUTE.match(code, end) is not None
         if found:
             last = end
             yield start, end
@@ -313,7 +297,7 @@ class _Reader:
 
     def instead(self, macro: re.Match[bytes], end: int, before: bytes) -> bytes | None:
         """Return the replacement of a macro: nothing, a type, a function; None: it stays."""
-        following = NEXT.match(self.code, end)
+        following = NEXT_TOKEN.match(self.code, end)
         after = following[1] if following else b""
         if b"::" in (before, after) or before in CLASS_KEYS:
             return None
@@ -324,12 +308,12 @@ class _Reader:
         begins = before in b';{}:>]"' or before in SPECIFIERS
         if has_arguments and begins and self._ends_a_head(after, end, {b"{"}):
             return self._function(macro)
-        typed = before in (b"*", b"&") or before in TYPES or _is_name(before)
+        typed = before in (b"*", b"&") or before in BUILTIN_TYPES or _is_name(before)
         if has_arguments and after == b"(" and (begins or typed):
             return self._named_by_arguments(macro, end, typed)
-        if after in BEGINNINGS:
+        if after in WORDS_AFTER_MACRO:
             return b"" if begins or before in b"(,)" else None
-        if after in SIGNS:
+        if after in SIGNS_AFTER_MACRO:
             return self._before_sign(macro, end, before, after)
         if before in b"(," or begins or typed:
             return self._before_word(after, end, has_arguments, begins, typed)
@@ -348,7 +332,7 @@ class _Reader:
             case b"}" | b"":
                 blank = before in b";{}:"
             case b":":
-                blank = before in ACCESS or before in b";{}"
+                blank = before in ACCESS_WORDS or before in b";{}"
             case b";" if has_arguments and (before in b';{}:>]"' or before in SPECIFIERS):
                 # `FLAG(type, name, {}, "help");` declares something of no known form
                 odd = re.search(rb'[{"]', self.code[macro.end() : end])
@@ -369,7 +353,7 @@ class _Reader:
                 return False
             arguments = ARGUMENTS.match(self.code, macro.end())
             end = arguments.end() if arguments else macro.end()
-            following = NEXT.match(self.code, end)
+            following = NEXT_TOKEN.match(self.code, end)
             after = following[1] if following else b""
         return False
 
@@ -389,7 +373,7 @@ class _Reader:
     def _named_by_arguments(self, macro: re.Match[bytes], end: int, typed: bool) -> bytes | None:
         """Return a function's name instead of `MACRO(name)`, if parameters and a body follow."""
         parameters = ARGUMENTS.match(self.code, end)
-        following = NEXT.match(self.code, parameters.end()) if parameters else None
+        following = NEXT_TOKEN.match(self.code, parameters.end()) if parameters else None
         if not parameters or not following:
             return None
         if not self._ends_a_head(following[1], parameters.end(), {b"{"}):
@@ -401,7 +385,7 @@ class _Reader:
     ) -> bytes | None:
         """Blank macros in a row of words: the last word is a name, and one is a type."""
         if after == b"operator":
-            following = NEXT.match(self.code, self.code.find(after, end) + len(after))
+            following = NEXT_TOKEN.match(self.code, self.code.find(after, end) + len(after))
             conversion = following is not None and following[1][:1].isalpha()
             return b"" if typed or begins and conversion else None
         if after in (b"const", b"volatile"):
@@ -429,12 +413,12 @@ class _Reader:
         """Return the sign after a name and its template's arguments, and its place."""
         pointer = False
         for _ in range(3):
-            name = NAME.match(self.code, at)
-            angles = ANGLES.match(self.code, name.end()) if name else None
+            name = QUALIFIED_NAME.match(self.code, at)
+            angles = TEMPLATE_ARGUMENTS.match(self.code, name.end()) if name else None
             at = angles.end() if angles else name.end() if name else at
-            if not angles or not QUALIFIED.match(self.code, at):
+            if not angles or not SCOPE_SIGN.match(self.code, at):
                 break
-        while following := NEXT.match(self.code, at):
+        while following := NEXT_TOKEN.match(self.code, at):
             sign = following[1]
             if sign in (b"*", b"&", b"const"):
                 pointer, at = True, following.end()
@@ -450,9 +434,9 @@ class _Reader:
         if not parameters:
             return False
         end = parameters.end()
-        if INITIALIZED.match(self.code, end):
+        if INITIALIZER.match(self.code, end):
             return True
-        following = NEXT.match(self.code, end)
+        following = NEXT_TOKEN.match(self.code, end)
         return bool(
             MACRO.fullmatch(name) and following and not self._ends_a_head(following[1], end)
         )
@@ -466,7 +450,10 @@ class _Reader:
 
 def _is_name(word: bytes) -> bool:
     return (word[:1].isalpha() or word[:1] == b"_") and not (
-        word in STATEMENTS or word in SPECIFIERS or word in CLASS_KEYS or word in AFTER_PARAMETERS
+        word in STATEMENT_WORDS
+        or word in SPECIFIERS
+        or word in CLASS_KEYS
+        or word in AFTER_PARAMETERS
     )
 
 
@@ -476,10 +463,10 @@ def defined_name(macro: bytes, arguments: bytes) -> tuple[str, str]:
     >>> defined_name(b"TEST_F", b"Suite, Name"), defined_name(b"UNUSED", b"static int f(int x)")
     (('Suite', 'Name'), ('', 'f'))
     """
-    first, second = ([part.strip() for part in PART.findall(arguments)] + [b"", b""])[:2]
+    first, second = ([part.strip() for part in ARGUMENT.findall(arguments)] + [b"", b""])[:2]
     owner, name = b"", macro
     if re.fullmatch(rb"[A-Za-z_]\w*", first):
-        if FIXTURE.search(macro) and re.fullmatch(rb"\w+", second):
+        if TEST_MACRO.search(macro) and re.fullmatch(rb"\w+", second):
             owner, name = first, second
         else:
             name = first
@@ -506,15 +493,15 @@ class _Conditional:
     def add(self, text: bytes) -> None:
         """Add a stretch of this branch."""
         depth = lowest = 0
-        for sign in text.translate(None, NO_BRACES):
-            depth += 1 if sign == OPEN else -1
+        for sign in text.translate(None, ALL_BUT_BRACES):
+            depth += 1 if sign == OPEN_BRACE else -1
             lowest = min(lowest, depth)
         if self.braces + lowest < 0:
             self.whole = False
         self.braces += depth
         self.parentheses += text.count(b"(") - text.count(b")")
         if not self.first:
-            word = NEXT.match(text)
+            word = NEXT_TOKEN.match(text)
             self.first = word[1] if word else b""
         self.last = text[-1:]
 
@@ -539,7 +526,7 @@ class _Conditional:
     def dead(self) -> bool:
         """Whether the first branch is never compiled."""
         first = self.directives[0]
-        return first[1] == b"if" and DEAD.match(first[2]) is not None
+        return first[1] == b"if" and NEVER_TRUE.match(first[2]) is not None
 
     @property
     def kept(self) -> int:
@@ -556,8 +543,8 @@ class _Conditional:
                 yield directive.end(), self.directives[index + 1].start()
 
 
-OPEN = ord("{")
-NO_BRACES = bytes(sign for sign in range(256) if sign not in b"{}")
+OPEN_BRACE = ord("{")
+ALL_BUT_BRACES = bytes(sign for sign in range(256) if sign not in b"{}")
 
 
 def _dropped(code: bytes, directives: list[re.Match[bytes]]) -> Iterator[tuple[int, int]]:
@@ -576,7 +563,7 @@ def _dropped(code: bytes, directives: list[re.Match[bytes]]) -> Iterator[tuple[i
         word = directive[1]
         if word in (b"if", b"ifdef", b"ifndef"):
             open_.append(_Conditional(last, [directive], whole=last in b";{}:>"))
-        elif open_ and word in BRANCHES:
+        elif open_ and word in BRANCH_DIRECTIVES:
             open_[-1].end_branch()
             open_[-1].directives.append(directive)
             if word == b"endif":
@@ -590,5 +577,5 @@ def _dropped(code: bytes, directives: list[re.Match[bytes]]) -> Iterator[tuple[i
         yield from each.unread()
 
 
-BRANCHES = frozenset(b"elif elifdef elifndef else endif".split())
+BRANCH_DIRECTIVES = frozenset(b"elif elifdef elifndef else endif".split())
 ELSE = re.compile(rb"\s*+else\b")

@@ -18,6 +18,7 @@ from pathlib import Path
 from structkit.collecting.kinds import CODE, kind_of
 from structkit.registry import load
 
+DATA = Path("../shared/data/repositories/files.jsonl.gz")
 FILES = {path.parent.parent.name: path for path in Path().glob("fixtures/languages/*/sweep/*.txt")}
 LEADING = re.compile(r"\s*(?:@\w+|#?\[\w+\]|[a-z ]+\*)$")
 

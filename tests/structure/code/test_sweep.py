@@ -5,8 +5,7 @@ import pytest
 from structkit.collecting.kinds import kind_of
 from structkit.records.jsonl import Records
 from tests.structure.code.sources import CODE
-from tests.structure.code.sweep import functions, overlaps, problem, texts, unfound
-from tests.structure.code.test_ctags import DATA
+from tests.structure.code.sweep import DATA, functions, overlaps, problem, texts, unfound
 
 
 def test_every_language_of_code_has_a_sweep():
