@@ -15,7 +15,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-from structkit.collecting.kinds import CODE, kind_of
+from structkit.collecting.kinds import content_kind
 from structkit.registry import load
 
 DATA = Path("../shared/data/repositories/files.jsonl.gz")
@@ -110,8 +110,8 @@ def of_folders(folders):
     for path in sorted(path for folder in folders for path in Path(folder).rglob("*")):
         if path.is_file() and path.stat().st_size < 1_000_000:
             text = path.read_bytes().decode("utf-8", "replace")
-            kind = kind_of(str(path), text)
-            if kind.name == CODE and kind.language in FILES:
+            kind = content_kind(str(path), text)
+            if kind.language in FILES:
                 begun, missing = unfound(kind.language, text)
                 total[kind.language] += len(begun)
                 missed[kind.language] += len(missing)

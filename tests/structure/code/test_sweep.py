@@ -2,7 +2,7 @@
 
 import pytest
 
-from structkit.collecting.kinds import kind_of
+from structkit.collecting.kinds import content_kind
 from structkit.records.jsonl import Records
 from tests.structure.code.sources import CODE
 from tests.structure.code.sweep import DATA, functions, overlaps, problem, texts, unfound
@@ -26,7 +26,7 @@ def test_each_definition_of_real_projects_is_found():
     """But for 2 %: of methods without a body, and in strings and comments."""
     begun, missing = 0, 0
     for record in Records.read([str(DATA)]):
-        language = kind_of(record["path"], record["code"]).language
+        language = content_kind(record["path"], record["code"]).language
         if language in CODE:
             lines, without = unfound(language, record["code"])
             begun, missing = begun + len(lines), missing + len(without)
