@@ -41,6 +41,7 @@ OUTLINE = Outline(
     comments=ecmascript.JSDOC,
     names={**ecmascript.FIELDS, "field_definition": "property"},
     split_name=ecmascript.split_name,
+    repair=ecmascript.with_plain_names,
     around=ecmascript.AROUND,
     keywords=KEYWORDS,
     members=ecmascript.MEMBERS,

@@ -36,7 +36,7 @@ NEWER = [
         (rb"(?<=[^\s{;,(]) (?=\})", b";"),
         # parameters of the context: an annotation is at the same place
         (
-            rb"context(?<![\w.]context)\s*+\([^()]*+(?:\([^()]*+\)[^()]*+)*+\)"
+            rb"(?:\A|[\n{};)\]])[ \t]*+(context\s*+\([^()]*+(?:\([^()]*+\)[^()]*+)*+\))"
             rb"(?=\s*+(?:@|[a-z]))",
             b"@c",
         ),

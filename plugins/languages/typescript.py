@@ -60,6 +60,7 @@ OUTLINE = Outline(
     comments=ecmascript.JSDOC,
     names=ecmascript.FIELDS,
     split_name=ecmascript.split_name,
+    repair=ecmascript.with_plain_names,
     around=ecmascript.AROUND,
     other=("</|/>", TSX),
     keywords=frozenset(KEYWORDS),

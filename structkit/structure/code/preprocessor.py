@@ -46,7 +46,19 @@ DIRECTIVE = re.compile(rb"#[ \t]*(\w*)((?:[^\n\\]|\\.)*+)", FLAGS)
 CONDITION = re.compile(rb"#[ \t]*if")
 NEVER_TRUE = re.compile(rb"[\s(]*(?:0|false|FALSE)\b[\s)]*\Z")
 ARGUMENTS = re.compile(rb"\s*" + nested(rb"\(", rb"\)", rb"[^()]*+"))
-MACRO = re.compile(rb"\b[A-Z_][a-z]{0,3}[A-Z0-9_]{2,}\b(?=\s*+(?:[\w(~{}\[:;=-]|\Z))")
+MACRO = re.compile(
+    rb"""
+    \b
+    (?:
+        [A-Z_][a-z]{0,3}[A-Z0-9_]{2,}
+        # an attribute, as `__init` in Linux, but for what grammars know
+        | __(?!asm|attribute|cdecl|declspec|extension|typeof|[a-z]+call\b)[a-z]\w*+(?=\s++[\w*])
+    )
+    \b
+    (?=\s*+(?:[\w(~{}\[:;=-]|\Z))
+    """,
+    re.VERBOSE,
+)
 NEXT_TOKEN = re.compile(rb"\s*+([A-Za-z_]\w*+|::|->|==|\[\[|.|\Z)", re.DOTALL)
 QUALIFIED_NAME = re.compile(rb"\s*+(?:::\s*+)?[A-Za-z_]\w*+(?:\s*+::\s*+~?[A-Za-z_]\w*+)*+")
 SCOPE_SIGN = re.compile(rb"\s*+::")
@@ -263,8 +275,8 @@ def _attributes(code: bytes) -> Iterator[tuple[int, int]]:
         before = _before(code, start)
         found = start == last or before in QUALIFIERS
         if not code.startswith((b"__attribute", b"__declspec", b"[["), start):
-            begins = before in b";{}" or before in SPECIFIERS
-            found = found or begins and AFTER_ATTRIBUTE.match(code, end) is not None
+            found = found or before in b";{}" or before in SPECIFIERS
+            found = found and AFTER_ATTRIBUTE.match(code, end) is not None
         if found:
             last = end
             yield start, end
