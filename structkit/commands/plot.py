@@ -209,17 +209,21 @@ class LossesSettings(PictureSettings):
 
 
 def losses(settings: LossesSettings) -> None:
-    """Draw the loss over the steps, from model folders or logs of `train --log-format json`."""
+    """Draw the losses over the steps, from model folders or logs of `train --log-format json`."""
     from structkit.learning.folders import LOSSES_FILE
 
     curves: dict[str, tuple[list[float], list[float]]] = {}
     for name, file in zip(names(settings.files), settings.files, strict=True):
         log = os.path.join(file, LOSSES_FILE) if os.path.isdir(file) else file
         for record in Records.read([log]):
-            if all(isinstance(record.get(each), int | float) for each in ("step", "loss")):
-                steps, values = curves.setdefault(name, ([], []))
-                steps.append(record["step"])
-                values.append(record["loss"])
+            for part, value in record.items():
+                measure = part.replace("held_out_", ", held-out ").removeprefix("loss")
+                if measure and measure == part:
+                    continue
+                if all(isinstance(each, int | float) for each in (value, record.get("step"))):
+                    steps, values = curves.setdefault(name + measure, ([], []))
+                    steps.append(record["step"])
+                    values.append(value)
     if not curves:
         remedy = f"train with {flag('log_format', 'json')}"
         problem = UserError("no line holds a step and a loss", remedy)

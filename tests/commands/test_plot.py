@@ -129,6 +129,15 @@ def test_losses_come_from_a_log(write, tmp_path):
     assert {"step", "loss", "log"} <= {*texts(tmp_path / "losses.svg")}
 
 
+def test_losses_show_what_held_out_records_measured(write, tmp_path):
+    measured = {"step": 2, "held_out_loss": 1.5, "held_out_nDCG@10": 0.5}
+    log = write("log.jsonl", {"step": 1, "loss": 2.0, "learning_rate": 0.1}, measured)
+    plot("losses", [log], output=tmp_path / "losses.svg")
+    drawn = " ".join(texts(tmp_path / "losses.svg"))
+    assert "log, held-out loss" in drawn and "log, held-out nDCG@10" in drawn
+    assert "learning_rate" not in drawn
+
+
 def test_a_picture_of_trees_has_all_words_labels_and_fields(write, tmp_path):
     target = tmp_path / "trees.svg"
     records = [{"id": f"s{number}", "tree": TREE, "own_tree": OWN} for number in range(2)]

@@ -43,6 +43,7 @@ from structkit.learning.training.devices import (
     matmul,
     share,
     total,
+    with_tensors,
 )
 from structkit.learning.training.method import GradientSettings
 from structkit.learning.training.trainer import LossReader, TrainingModule, seed_parameters
@@ -258,9 +259,17 @@ class DualEncoder(TrainingModule):
             teacher_temperature=settings.teacher_temperature,
         )
 
-    def scores(self, queries: Tensor, documents: Tensor) -> Tensor:
-        """Return the score of each query and each document, (queries, documents)."""
-        return queries @ documents.T
+    def texts_to_rank(self, record: Record) -> tuple[Hashable, list[Hashable]]:
+        field = self.document_fields[0]
+        positive = record["positive" if "positive" in record else field]
+        negatives = record.get("negatives") or record.get(f"negatives_{field}") or []
+        return record["query"], [positive, *negatives]
+
+    def text_embeddings(self, texts: Sequence[str], side: str) -> Tensor:
+        field = self.document_fields[0] if side == "document" else ""
+        inputs = Pairs({side: self.part(texts, len(texts), side, field)}, None)
+        inputs = with_tensors(inputs, lambda each: each.to(self.device))
+        return self._all(list(self._pieces(inputs, inputs.texts)), side, inputs.texts[side])
 
     def embedded(self, inputs: Any, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """Return embeddings of some texts, (rows, *shape), and these texts' own losses.

@@ -7,24 +7,26 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import orjson
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.functional import normalize
 
 from structkit.embeddings.reading import MATRICES, read_embeddings
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag
 from structkit.learning.static import static_word_vectors
 from structkit.learning.strae.batches import TreeBatch
-from structkit.learning.strae.losses import contrastive_loss
+from structkit.learning.strae.losses import MIN_LENGTH, contrastive_loss
 from structkit.learning.strae.sentences import Sentence, Sentences, expand_subwords, portions
 from structkit.learning.strae.settings import (
     PAIR_FIELDS,
@@ -430,6 +432,15 @@ class PairTraining(TreeTraining):
         queries, positives = self.embeddings(texts).chunk(2)  # (pairs, E) each
         same = group_pairs(pairs).to(self.device) if self.settings.mask_duplicates else None
         return {"pairs": contrastive_loss(queries, positives, 1 / self.settings.temperature, same)}
+
+    def texts_to_rank(self, record: Record) -> tuple[Hashable, list[Hashable]]:
+        query, positive = map(orjson.dumps, record["texts"])
+        return query, [positive]
+
+    def text_embeddings(self, texts: Sequence[Any], side: str) -> Tensor:
+        sentences = [*self.settings.numbers(self.vocabulary, map(orjson.loads, texts))]
+        parts = portions(sentences, self.settings.batch_tokens)
+        return normalize(torch.cat([self.embeddings(part) for part in parts]), eps=MIN_LENGTH)
 
     def embeddings(self, texts: list[Sentence]) -> Tensor:
         """Return the roots of texts, or the means of their words, (texts, E)."""

@@ -175,8 +175,24 @@ class GradientSettings(PassSettings):
     validate: str | None = setting(
         None,
         "held-out records, evaluated every 500 steps or each epoch, whichever comes first; the "
-        "model with the lowest loss on them is kept",
+        "best model on them is kept",
         group="schedule",
+    )
+    validate_measure: str = setting(
+        "loss",
+        "what is best: the lowest loss, or the highest measure of the ranking of all documents of "
+        "{validate} for each of its queries",
+        choices=("loss", "nDCG@10", "RR@10"),
+        group="schedule",
+        requires="validate",
+    )
+    patience: int | None = setting(
+        None,
+        "end a stage after this many evaluations without gain",
+        low=1,
+        high=10**6,
+        group="schedule",
+        requires="validate",
     )
 
     @classmethod

@@ -260,7 +260,7 @@ class Training:
                 with self.folder.writing() as target:
                     module.eval().save(target)
                     metadata = module.metadata() | {
-                        "steps": trainer.step,
+                        "steps": trainer.steps_taken,
                         "losses": trainer.losses(),
                     }
                     self.write_metadata(target, metadata)
@@ -269,12 +269,12 @@ class Training:
                     say(message)
         why = repeatability_problem() if chosen_device().type == "cpu" else GPU_DIFFERENCE
         return {
-            "steps": trainer.step,
+            "steps": trainer.steps_taken,
             "records": len(spool),
             "parameters": sum(weight.numel() for weight in module.parameters()),
             "seen": module.seen + trainer.records,
             "losses": trainer.losses(),
-            **({"held_out": held_out.summary()} if held_out and held_out.losses else {}),
+            **({"held_out": held_out.summary()} if held_out and held_out.values else {}),
             "truncated": {kind: truncation.truncated[kind] for kind in truncation.texts},
             "texts": dict(truncation.texts),
             "seconds_per_step": round(trainer.seconds, 4),

@@ -9,7 +9,7 @@ import math
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from copy import copy, deepcopy
 from functools import cached_property, partial
@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 from torch.utils._pytree import tree_map_only
 
 from structkit.errors import UserError, flag
@@ -47,6 +48,7 @@ from structkit.reproducibility import key
 LossReader = Callable[[], dict[str, float]]
 # attributes of a trainer that a checkpoint stores
 PROGRESS_FIELDS = ("step", "records", "parts")
+MAX_RANK = 10  # of documents that the measures of held-out records count
 
 
 class TrainingModule(nn.Module):
@@ -81,6 +83,19 @@ class TrainingModule(nn.Module):
     def held_out(self, records: list[Record], step: Step) -> Any:
         """Return the inputs of held-out records."""
         return self.batch(records, step)
+
+    def texts_to_rank(self, record: Record) -> tuple[Hashable, list[Hashable]]:
+        """Return the query of a held-out record and its documents, the positive first."""
+        problem = f"{flag('validate_measure')} needs records with a query and its document"
+        raise UserError(problem, "leave it out", status=2)
+
+    def text_embeddings(self, texts: Sequence[Any], side: str) -> Tensor:
+        """Return embeddings of such queries or documents, (texts, …), in all processes."""
+        raise NotImplementedError
+
+    def scores(self, queries: Tensor, documents: Tensor) -> Tensor:
+        """Return the score of each query and each document, (queries, documents)."""
+        return queries @ documents.T
 
     def loss(self, inputs: Any) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the loss of a batch, and its parts by name for the log."""
@@ -203,6 +218,11 @@ class Trainer:
         return optimizer
 
     @property
+    def steps_taken(self) -> int:
+        """The steps so far, without those of stages that ended early."""
+        return int(self.parts["loss"]["count"]) if self.parts else 0
+
+    @property
     def on_cpu(self) -> bool:
         """Whether nothing is gained by waiting less: a CPU does one thing after the other."""
         return self.module.device.type == "cpu"
@@ -226,7 +246,7 @@ class Trainer:
         return "medium" if medium else "highest"
 
     def _steps(self) -> None:
-        start, steps, every = self.step, self.plan.steps, self.options.save_every
+        start, steps, every = self.steps_taken, self.plan.steps, self.options.save_every
         with (
             noting_signals() as asked,
             progress("train", self._position),
@@ -253,18 +273,22 @@ class Trainer:
             say(f"stopped at step {self.step:,} of {steps:,}; add {flag('resume')} to continue")
             # where another process has received the signal, this one ends as by SIGTERM
             raise exit_for(asked[0] if asked else signal.SIGTERM)
-        if steps > start:
-            self.seconds = (time.monotonic() - self.started) / (steps - start)
+        if self.steps_taken > start:
+            self.seconds = (time.monotonic() - self.started) / (self.steps_taken - start)
 
     def _validate(self) -> None:
-        """Measure the held-out loss when it is due; a stage ends with its best model."""
+        """Measure the held-out records when it is due; a stage ends with its best model."""
         step, held_out, end = self.step, self.held_out, self.plan.end(self.step)
         if held_out and (step == end or step % self.plan.validate_every == 0):
             self._read()
             self.batches.wait_idle()
-            loss = held_out.measure(step, self.plan.step(step - 1).stage)
-            self.log.line({"step": step, "held_out_loss": loss})
-            if step == end:
+            numbers = held_out.measure(step, self.plan.step(step - 1).stage)
+            self.log.line({"step": step, **numbers})
+            if held_out.without_gain == self.module.settings.patience and step < end:
+                say(f"no gain since step {held_out.best_step:,}: the stage ends at step {step:,}")
+                self.step = end
+                self.batches.next = None
+            if self.step == end:
                 held_out.keep_best()
 
     def _train(self, step: Step) -> None:
@@ -372,38 +396,73 @@ class Trainer:
 
 
 class HeldOut:
-    """Losses of held-out records, and the weights with the lowest one.
+    """Losses of held-out records, or measures of their ranking, and the weights with the best one.
 
     The loss is the training's, without dropout, in batches of the same size and in the file's
     order. Each stage of a training, whose losses differ, ends with its best model.
     """
 
     def __init__(self, module: TrainingModule, records: Spool, batch_size: int) -> None:
-        self.module, self.records = module, records
+        self.module, self.records, self.batch_size = module, records, batch_size
         rows = range(len(records))
         self.batches = [rows[start : start + batch_size] for start in rows[::batch_size]]
-        self.losses: list[float] = []
+        self.name = f"held_out_{module.settings.validate_measure}"
+        self.ranks = self.name != "held_out_loss"
+        if self.ranks:
+            module.texts_to_rank(records[0])  # raises here, before any step
+        self.values: list[float] = []
         self.best_step = 0
+        self.without_gain = 0  # evaluations since the best one
         self.best, self.weights = math.inf, dict[str, Tensor]()
 
-    def measure(self, steps: int, stage: str) -> float:
-        """Measure the loss after `steps` steps, and remember the model if it is the best so far."""
+    def measure(self, steps: int, stage: str) -> dict[str, float]:
+        """Measure the model after `steps` steps, and remember it if it is the best so far.
+
+        Returns the loss, and the measure that chooses the model, if it is another, as in the log.
+        """
         module = self.module
         counted = deepcopy(vars(module.truncation))
         module.eval()
         with torch.no_grad():
             losses = [self._loss(rows, stage) for rows in self.batches]
+            ranking = self._ranking() if self.ranks else 0.0
         module.train()
         vars(module.truncation).update(counted)  # held-out texts do not count as training texts
         sizes = list(map(len, self.batches))
         loss = sum(map(math.prod, zip(losses, sizes, strict=True))) / sum(sizes)
-        loss = total(loss if rank() == 0 else 0.0)  # all keep the same model
-        self.losses.append(loss)
-        if loss < self.best:
-            self.best, self.best_step = loss, steps
+        loss, ranking = (total(each if rank() == 0 else 0.0) for each in (loss, ranking))
+        self.values.append(ranking if self.ranks else loss)
+        self.without_gain += 1
+        cost = -ranking if self.ranks else loss  # the same in all processes: all keep one model
+        if cost < self.best:
+            self.best, self.best_step, self.without_gain = cost, steps, 0
             weights = trained_state(module)
             self.weights = {name: each.to("cpu", copy=True) for name, each in weights.items()}
-        return loss
+        return {"held_out_loss": loss} | ({self.name: ranking} if self.ranks else {})
+
+    def _ranking(self) -> float:
+        """Return the mean measure of the rankings of all documents of the file."""
+        positives: dict[Hashable, set[Hashable]] = {}
+        documents: dict[Hashable, None] = {}  # in the order of the file, which breaks ties
+        for record in self.records:
+            query, texts = self.module.texts_to_rank(record)
+            positives.setdefault(query, set()).add(texts[0])
+            documents |= dict.fromkeys(texts)
+        texts, embeddings = [*documents], self._embed([*documents], "document")
+        values = []
+        for query, vector in zip(positives, self._embed([*positives], "query"), strict=True):
+            scores = self.module.scores(vector[None], embeddings)[0]
+            order = scores.argsort(descending=True, stable=True)[:MAX_RANK].tolist()
+            found = [texts[place] in positives[query] for place in order]
+            values.append(ranking_value(self.name, found, len(positives[query])))
+        return sum(values) / len(values)
+
+    def _embed(self, texts: list[Hashable], side: str) -> Tensor:
+        """Return the embeddings of texts, (texts, …); of rows, with zeros behind the last."""
+        size = self.batch_size
+        parts = [texts[start : start + size] for start in range(0, len(texts), size)]
+        embedded = [row for part in parts for row in self.module.text_embeddings(part, side)]
+        return pad_sequence(embedded, batch_first=True)
 
     def _loss(self, rows: range, stage: str) -> float:
         """Return the loss of a batch as in training, within its memory."""
@@ -419,11 +478,11 @@ class HeldOut:
         """Give the module the best weights, and start over: at the end of each stage."""
         if self.weights:
             load_trained(self.module, self.weights)
-        self.best, self.weights = math.inf, {}
+        self.best, self.weights, self.without_gain = math.inf, {}, 0
 
     def state(self) -> dict[str, Any]:
         """Return the state for a checkpoint."""
-        names = ("losses", "best_step", "best", "weights")
+        names = ("values", "best_step", "without_gain", "best", "weights")
         return {name: getattr(self, name) for name in names}
 
     def load(self, state: dict[str, Any]) -> None:
@@ -431,6 +490,23 @@ class HeldOut:
         vars(self).update(state)
 
     def summary(self) -> Record:
-        """Return first, lowest and last loss, and the step of the kept model."""
-        first, *_, last = [*self.losses, self.losses[-1]]
-        return {"first": first, "lowest": min(self.losses), "last": last, "step": self.best_step}
+        """Return first, best and last value, and the step of the kept model."""
+        best = {"highest": max(self.values)} if self.ranks else {"lowest": min(self.values)}
+        first, last = self.values[0], self.values[-1]
+        return {"first": first, **best, "last": last, "step": self.best_step}
+
+
+def ranking_value(measure: str, found: Sequence[bool], relevant: int) -> float:
+    """Return the nDCG@10 or RR@10 of a query with so many relevant documents.
+
+    `found` says which of the first ten are relevant.
+
+    >>> ranking_value("nDCG@10", [True, False, True], 2), ranking_value("RR@10", [False, True], 1)
+    (0.9197207891481876, 0.5)
+    """
+    ranks = [rank for rank, hit in enumerate(found, 1) if hit]
+    if measure.endswith("RR@10"):
+        return 1 / ranks[0] if ranks else 0.0
+    best = range(1, min(relevant, MAX_RANK) + 1)
+    gain, highest = (sum(1 / math.log2(rank + 1) for rank in some) for some in (ranks, best))
+    return gain / highest
