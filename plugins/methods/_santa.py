@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -48,19 +48,6 @@ IGNORED_LABEL = -100  # label that cross_entropy ignores
 
 # this process's share of a field of all records, as tokens of a kind of text
 Tokenize = Callable[[list[Record], str, str], LocalTexts]
-
-
-class LossSettings(Protocol):
-    """The settings of SANTA's losses; source: the method `santa`."""
-
-    @property
-    def alignment_weight(self) -> float: ...
-    @property
-    def entity_weight(self) -> float: ...
-    @property
-    def align_on(self) -> str: ...
-    @property
-    def target_length(self) -> int | None: ...
 
 
 class HeadOutput(NamedTuple):
@@ -247,28 +234,29 @@ class Inputs(Pairs):
 class Santa(DualEncoder):
     """Both losses of SANTA, from one pass over the masked documents where that is possible."""
 
+    settings: Any  # of the method `santa`
+
     def __init__(
         self,
-        settings: EncoderSettings,
-        losses: LossSettings,
+        settings: Any,
         encoder: Encoder,
         negatives: int,
         predictor: DecoderHead | MaskedLanguageHead,
     ) -> None:
         super().__init__(settings, encoder, negatives)
-        self.losses, self.predictor = losses, predictor
+        self.predictor = predictor
 
     def batch(self, records: list[Record], step: Step) -> Inputs:
-        losses = self.losses
-        align, predict = losses.alignment_weight > 0, losses.entity_weight > 0
+        settings = self.settings
+        align, predict = settings.alignment_weight > 0, settings.entity_weight > 0
         queries = [record["query"] for record in records]
         texts: dict[str, LocalTexts] = {}
         labels = None
-        if reads_masked(losses):
+        if reads_masked(settings):
             texts["masked"], labels = self.predictor.batch(records, self.field, predict=predict)
         documents = self.documents(records, step)
         negatives = [text for place, text in enumerate(documents) if place % (1 + self.negatives)]
-        if align and losses.align_on == "original":
+        if align and settings.align_on == "original":
             texts["originals"] = self.field(records, "positive", "document")
         if align and negatives:
             texts["negatives"] = self.part(negatives, len(records), "document")
@@ -320,37 +308,37 @@ class Santa(DualEncoder):
             negatives = spread(negatives, inputs.present)
         documents = interleave(positives, negatives)  # (batch * (1 + n), dim)
         alignment = self.contrast(embeddings["queries"], documents, inputs)
-        return self.losses.alignment_weight * alignment, {"alignment": alignment.detach()}
+        return self.settings.alignment_weight * alignment, {"alignment": alignment.detach()}
 
     def weights(self) -> dict[str, float]:
-        weight = self.losses.entity_weight
+        weight = self.settings.entity_weight
         return {"entity": weight} if weight else {}
 
 
-def reads_masked(losses: LossSettings) -> bool:
+def reads_masked(settings: Any) -> bool:
     """Return whether a loss needs the masked documents."""
-    return losses.entity_weight > 0 or losses.align_on == "masked"
+    return bool(settings.entity_weight) or settings.align_on == "masked"
 
 
-def build_santa(settings: EncoderSettings, spool: Spool, *, losses: LossSettings) -> Santa:
+def build_santa(settings: Any, spool: Spool) -> Santa:
     """Return the training for the settings, with or without a decoder."""
-    negatives = count_negatives(settings, spool) if losses.alignment_weight else 0
-    if losses.alignment_weight:
+    negatives = count_negatives(settings, spool) if settings.alignment_weight else 0
+    if settings.alignment_weight:
         check_contrast(spool, settings, negatives)
     in_place = encoder_only(settings)
     if in_place and settings.pooling == "first-decoder-token":
         say("the model has no decoder: pooling is cls, and masked tokens are predicted in place")
         settings = replace(settings, pooling="cls")
-    lengths = {} if in_place else {"target": losses.target_length or 0}
+    lengths = {} if in_place else {"target": settings.target_length or 0}
     encoder = build_encoder(settings, spool, head=not in_place, lengths=lengths)
-    if reads_masked(losses):
+    if reads_masked(settings):
         check_tokens(encoder.tokenizer, in_place)
     predictor = (
-        MaskedLanguageHead(encoder, prediction_head(settings.model, losses, encoder.model))
+        MaskedLanguageHead(encoder, prediction_head(settings, encoder.model))
         if in_place
         else DecoderHead()
     )
-    return Santa(settings, losses, encoder, negatives, predictor)
+    return Santa(settings, encoder, negatives, predictor)
 
 
 def encoder_only(settings: EncoderSettings) -> bool:
@@ -378,10 +366,11 @@ def check_tokens(tokenizer: Any, in_place: bool) -> None:
         raise UserError(problem, f"use a {model}, or align alone: {alone}")
 
 
-def prediction_head(start: str | None, losses: LossSettings, model: Any) -> PredictionHead:
+def prediction_head(settings: Any, model: Any) -> PredictionHead:
     """Return the head for a model: its start model's if that is a BERT, otherwise a new one."""
     head = PredictionHead(state_width(model), model.get_input_embeddings())
-    if not start or not losses.entity_weight:
+    start = settings.model
+    if not start or not settings.entity_weight:
         return head
     if model.config.model_type == "bert":
         folder = _transformer(start)

@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,23 +38,6 @@ TABLE_BATCH_TOKENS = 1024  # in sequences of two or three tokens: fits a process
 UNUSED_PREFIX = "[unused"  # BERT's tokens that no text has
 
 
-class TableSettings(Protocol):
-    """Settings of a table; source: the method `static`."""
-
-    @property
-    def model(self) -> str | None: ...
-    @property
-    def dimensions(self) -> int: ...
-    @property
-    def saturating(self) -> bool: ...
-    @property
-    def vocabulary_size(self) -> int: ...
-    @property
-    def seed(self) -> int: ...
-    def texts(self, spool: Spool) -> Iterable[str]:
-        """Yield all texts of the records."""
-
-
 class Distilled(TrainingModule):
     """A table that is already made; `contrastive` can train it further."""
 
@@ -73,7 +56,7 @@ class Distilled(TrainingModule):
         return {"pooling": "mean", "normalize": True, "prompts": {}, "lengths": UNLIMITED_LENGTHS}
 
 
-def distill_table(settings: TableSettings, spool: Spool) -> Table:
+def distill_table(settings: Any, spool: Spool) -> Table:
     """Return an encoder's embedding of each token as a text."""
     encoder, _ = open_model(str(settings.model), offline=True, normalize=False)
     if not isinstance(encoder, Encoder):
@@ -109,7 +92,7 @@ def word_tokens(tokenizer: Tokenizer, word: str) -> list[int]:
     return numbers
 
 
-def random_table(settings: TableSettings, spool: Spool) -> Table:
+def random_table(settings: Any, spool: Spool) -> Table:
     """Return random directions, nearly orthogonal: the mean is a bag of words."""
     made = train_tokenizer(
         settings.texts(spool),

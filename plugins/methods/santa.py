@@ -87,4 +87,4 @@ class Method(EncoderSettings):
     def build(self, spool: Spool) -> Santa:
         from ._santa import build_santa
 
-        return build_santa(self, spool, losses=self)
+        return build_santa(self, spool)

@@ -53,7 +53,9 @@ class Method(EncoderSettings):
     )
     needs: ClassVar[tuple[str, ...]] = ("query", "tagged", "untagged", "masked")
     optional: ClassVar[tuple[str, ...]] = (
-        *("negatives_tagged", "negatives_untagged", "negatives_masked"),
+        "negatives_tagged",
+        "negatives_untagged",
+        "negatives_masked",
     )
     document_fields: ClassVar[tuple[str, ...]] = ("tagged",)
 

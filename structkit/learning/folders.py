@@ -27,10 +27,12 @@ from structkit.progress import say
 from structkit.records.jsonl import cannot_read
 
 WEIGHTS_FILE = "model.safetensors"
+CONFIG_FILE = "config.json"
+TOKENIZER_FILE = "tokenizer.json"
 ADAPTER_FILE = "adapter_config.json"
 LOSSES_FILE = "losses.jsonl"  # the log of its training
 COPY_FOLDER_AGAIN = "copy the model folder again"
-NOT_REGULAR = "is not a regular file"  # but a pipe, a device or a socket
+IRREGULAR_FILE = "is not a regular file"  # but a pipe, a device or a socket
 # made by `make -C experiments ask-table`, named by `builtin`
 BUILTIN_FOLDER = Path(__file__).parent / "builtin"
 HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
@@ -151,7 +153,7 @@ def read_json(file: Path) -> Any:
         # opening a pipe for reading waits for a writer, unless it is opened so
         with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb") as handle:
             if not stat.S_ISREG(os.fstat(handle.fileno()).st_mode):
-                raise damage_error(NOT_REGULAR, file)
+                raise damage_error(IRREGULAR_FILE, file)
             return orjson.loads(handle.read())
     except FileNotFoundError:
         return None
@@ -167,7 +169,7 @@ def check_regular(folder: Path) -> None:
         except OSError:  # a link to nothing, which whoever reads it reports
             continue
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            raise damage_error(NOT_REGULAR, Path(entry.path))
+            raise damage_error(IRREGULAR_FILE, Path(entry.path))
 
 
 def damage_error(problem: str, file: Path | None = None) -> UserError:

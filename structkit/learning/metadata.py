@@ -27,6 +27,7 @@ MAX_TEXT_TOKENS = 1_000_000  # tokens of any text
 UNLIMITED_LENGTHS = {"query": MAX_TEXT_TOKENS, "document": MAX_TEXT_TOKENS}
 METADATA_FORMAT = 1
 METADATA_FILE = "structkit.json"
+# the fields that each folder of ours has
 REQUIRED_FIELDS = {
     "format",
     "method",
@@ -36,12 +37,22 @@ REQUIRED_FIELDS = {
     "data",
     "steps",
     "losses",
+    "query_fields",
+    "document_fields",
 }
-REQUIRED_FIELDS |= {"query_fields", "document_fields"}  # the fields that each folder of ours has
 # metadata of a folder of ours that a training from it keeps
 KEPT_FIELDS = (
-    *("pooling", "normalize", "prompts", "mcls_every", "lengths", "temperature", "similarity"),
-    *("part", "skipped", "query_expansion", "attend"),
+    "pooling",
+    "normalize",
+    "prompts",
+    "mcls_every",
+    "lengths",
+    "temperature",
+    "similarity",
+    "part",
+    "skipped",
+    "query_expansion",
+    "attend",
 )
 TABLE_MODULE = "StaticEmbedding"  # the module of token vectors and their mean
 LIBRARY_PREFIX = "sentence_transformers."
@@ -58,23 +69,25 @@ POOLING_FLAGS = {
     "pooling_mode_lasttoken": "lasttoken",
 }
 TRANSFORMER_CONFIG_FILE = "sentence_bert_config.json"  # of a Transformer
-TEXT_OUTPUT, TOKEN_OUTPUT = (
-    "sentence_embedding",
-    "token_embeddings",
-)  # inputs and outputs of modules
+# inputs and outputs of modules
+TEXT_OUTPUT = "sentence_embedding"
+TOKEN_OUTPUT = "token_embeddings"
 # names of prompts for a side; the first one present counts, also if empty
 PROMPT_NAMES = {"query": ("query",), "document": ("document", "passage", "corpus")}
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 # models that give a row per token: types of sentence-transformers 6 and of PyLate 1, the first kind
-MULTI_VECTOR_TYPE, PYLATE_TYPE, STANFORD_ARCHITECTURE = (
-    "MultiVectorEncoder",
-    "ColBERT",
-    "HF_ColBERT",
-)
+MULTI_VECTOR_TYPE = "MultiVectorEncoder"
+PYLATE_TYPE = "ColBERT"
+STANFORD_ARCHITECTURE = "HF_ColBERT"
 PYLATE_DENSE = "pylate.models.Dense.Dense"  # computed as the library's Dense
 PYLATE_KEYS = (
-    *("query_prefix", "document_prefix", "query_length", "document_length"),
-    *("skiplist_words", "do_query_expansion", "attend_to_expansion_tokens"),
+    "query_prefix",
+    "document_prefix",
+    "query_length",
+    "document_length",
+    "skiplist_words",
+    "do_query_expansion",
+    "attend_to_expansion_tokens",
 )
 # settings of transformers that change how a model is computed, not its result
 HARMLESS_ARGUMENTS = {
@@ -83,8 +96,10 @@ HARMLESS_ARGUMENTS = {
     "dtype",
     "attn_implementation",
     "padding_side",
+    "use_cache",
+    "device_map",
+    "low_cpu_mem_usage",
 }
-HARMLESS_ARGUMENTS |= {"use_cache", "device_map", "low_cpu_mem_usage"}
 TEXT_INPUT = {"method": "forward", "method_output_name": "last_hidden_state"}
 # required settings of a Transformer, where present
 REQUIRED_SETTINGS = {
@@ -93,8 +108,12 @@ REQUIRED_SETTINGS = {
 }
 UNSUPPORTED_SETTINGS = ("do_lower_case", "query_expansion", "processing_kwargs")
 ARGUMENT_SETTINGS = (
-    *("model_args", "tokenizer_args", "config_args"),
-    *("model_kwargs", "processor_kwargs", "config_kwargs"),
+    "model_args",
+    "tokenizer_args",
+    "config_args",
+    "model_kwargs",
+    "processor_kwargs",
+    "config_kwargs",
 )
 
 

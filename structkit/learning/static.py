@@ -25,6 +25,8 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 from structkit.embeddings.vectors import Int8Rows, IntArray, Vectors
 from structkit.errors import UserError, flag
 from structkit.learning.folders import (
+    CONFIG_FILE,
+    TOKENIZER_FILE,
     WEIGHTS_FILE,
     damage_error,
     read_json,
@@ -48,11 +50,8 @@ from structkit.records.jsonl import Record
 from structkit.records.output import write_json
 from structkit.structure.bags import Bags
 
-SMALL_BATCH_TOKENS, MODEL2VEC_MAX_TOKENS = (
-    10_000,
-    512,
-)  # tokens; the length of texts in model2vec, where none is stated
-CONFIG_FILE, TOKENIZER_FILE = "config.json", "tokenizer.json"
+SMALL_BATCH_TOKENS = 10_000
+MODEL2VEC_MAX_TOKENS = 512  # the length of its texts, where none is stated
 TABLE_MODEL_TYPE = "model2vec"  # whose folders these are
 
 
@@ -288,10 +287,12 @@ class StaticEncoder(TokenModel):
     def __init__(self, table: Table, metadata: Record) -> None:
         self.table = table
         self.normalize = bool(metadata["normalize"])
-        lengths, prompts = metadata["lengths"], metadata.get("prompts")
-        from_end = bool(metadata.get("from_end"))
         self.tokenizing = TableTokenizing(
-            *(table.tokenizer, lengths, prompts, table.characters), from_end=from_end
+            table.tokenizer,
+            metadata["lengths"],
+            metadata.get("prompts"),
+            table.characters,
+            from_end=bool(metadata.get("from_end")),
         )
         self.truncation = self.tokenizing.truncation
 

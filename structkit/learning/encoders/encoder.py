@@ -84,7 +84,9 @@ from structkit.records.jsonl import Record
 from structkit.records.output import write_json
 from structkit.structure.html.tags import TAG_TOKENS
 
-CPU_PIECE_TEXTS, TABLE_PIECE_TEXTS = 16, 64  # texts that a CPU computes at a time
+# texts that a CPU computes at a time
+CPU_PIECE_TEXTS = 16
+TABLE_PIECE_TEXTS = 64
 # padded tokens that a GPU computes at a time: with fewer, a small model's kernels end sooner than
 # the next ones are started
 GPU_PIECE_TOKENS = 32768

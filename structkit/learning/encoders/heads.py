@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from structkit.learning.folders import (
+    CONFIG_FILE,
     WEIGHTS_FILE,
     check_regular,
     damage_error,
@@ -27,7 +28,6 @@ from structkit.learning.folders import (
 from structkit.learning.metadata import TEXT_OUTPUT, OddModel
 from structkit.records.output import write_json
 
-CONFIG_FILE = "config.json"
 ACTIVATIONS = ("Tanh", "Identity", "ReLU", "GELU", "SiLU", "Sigmoid")  # in torch.nn
 ACTIVATION_MODULES = ("torch.nn", "torch.nn.modules.activation", "torch.nn.modules.linear")
 DENSE_SETTINGS = ("in_features", "out_features", "bias", "activation_function")  # of a Dense

@@ -154,8 +154,11 @@ def add_tokens(model: Any, tokenizer: Any, names: Sequence[str]) -> None:
 
 
 # ids 0, 1, 2 as in T5; none is a tag of HTML, as T5's own </s> would be
-PAD_TOKEN, EOS_TOKEN, UNKNOWN_TOKEN = "<|pad|>", "<|eos|>", "<|unk|>"
-CLS_TOKEN, MASK_TOKEN = "<|cls|>", "<|mask|>"
+PAD_TOKEN = "<|pad|>"
+EOS_TOKEN = "<|eos|>"
+UNKNOWN_TOKEN = "<|unk|>"
+CLS_TOKEN = "<|cls|>"
+MASK_TOKEN = "<|mask|>"
 ABSENT_PREFIX = "\uf8ff\ufdd0"  # in no text: a private-use code point and a noncharacter
 
 

@@ -34,8 +34,16 @@ from structkit.learning.metadata import LIBRARY_CONFIG_FILE, MAX_TEXT_TOKENS
 
 # errors that damaged folders have raised
 DAMAGE_ERRORS = (
-    *(OSError, ValueError, LookupError, ArithmeticError, TypeError, AttributeError),
-    *(RuntimeError, AssertionError, SafetensorError, StrictDataclassError),
+    OSError,
+    ValueError,
+    LookupError,
+    ArithmeticError,
+    TypeError,
+    AttributeError,
+    RuntimeError,
+    AssertionError,
+    SafetensorError,
+    StrictDataclassError,
 )
 REPEATED_PARTS = re.compile("layer|block|group|depth|stage|expert")  # of a model, which repeat
 MAX_REPETITIONS = 1000  # maximum repetitions, or as many as weights

@@ -632,5 +632,7 @@ class EarlierEmbeddings:
 
     def report(self) -> None:
         """Say how many records were not encoded again."""
-        why = f" (it was encoded with another {', '.join(self.differing)})" * bool(self.differing)
-        say(f"{self.reused:,} of {self.records:,} records are as in {self.path}{why}")
+        message = f"{self.reused:,} of {self.records:,} records are as in {self.path}"
+        if self.differing:
+            message += f" (it was encoded with another {', '.join(self.differing)})"
+        say(message)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from structkit.extras import require
+from structkit.learning.folders import TOKENIZER_FILE
 from structkit.learning.model import TokenModel
 from structkit.learning.tokens import Tokenizing
 from structkit.paths import cache_folder
@@ -26,7 +27,7 @@ from structkit.records.output import whole_folder
 from structkit.version import __version__
 
 NOTES_FILE = "notes.json"
-TOKENIZER_FILE, PLAIN_TOKENIZER_FILE = "tokenizer.json", "plain-tokenizer.json"
+PLAIN_TOKENIZER_FILE = "plain-tokenizer.json"
 SAMPLE_TEXTS = ["a", "Green tea, two cups.", "def add(a, b): return a + b  # <p>café</p> 一二三"]
 EXPORT_BATCH_TOKENS = 512  # with more, the states of a layer no longer fit in the cache
 # token ids and their mask, (batch, length) each, to embeddings, (batch, dim)

@@ -14,7 +14,8 @@ from structkit.paths import data_folder
 from structkit.records.jsonl import Record
 from structkit.settings import offline_setting, setting
 
-PARTS_GROUP, EMBEDDINGS_GROUP = "Parts of a text", "Embeddings"
+PARTS_GROUP = "Parts of a text"
+EMBEDDINGS_GROUP = "Embeddings"
 NODE_ROWS = ("words", "phrases", "nodes")  # rows of trees
 # the fields of a part
 PART_FIELDS: dict[str, tuple[str, ...]] = {
@@ -138,7 +139,9 @@ class EncodingSettings:
 
     def __post_init__(self) -> None:
         part, several = self.part, len(self.field) > 1
-        written = {"embedding", *PART_FIELDS[part], *["doc_id"] * bool(part)}
+        written = {"embedding", *PART_FIELDS[part]}
+        if part:
+            written.add("doc_id")
         if own := written.intersection(self.keep):
             problem = f"{flag('keep', min(own))}: a field of that name is written for every text"
             raise UserError(problem, "rename the field", status=2)

@@ -23,12 +23,11 @@ from structkit.learning.encoders.poolings import Tokens
 from structkit.learning.encoding.exported import (
     PLAIN_TOKENIZER_FILE,
     SAMPLE_TEXTS,
-    TOKENIZER_FILE,
     ExportedEncoder,
     Runtime,
     new_export,
 )
-from structkit.learning.folders import not_finite_error
+from structkit.learning.folders import TOKENIZER_FILE, not_finite_error
 from structkit.learning.training.devices import (
     TorchModel,
     chosen_device,

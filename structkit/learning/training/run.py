@@ -54,7 +54,8 @@ from structkit.records.stream import Rejects, Stream
 from structkit.settings import settings_of
 from structkit.version import __version__
 
-CARD_FILE, COMMAND_LINE = "README.md", Surface()
+CARD_FILE = "README.md"
+COMMAND_LINE = Surface()
 GPU_DIFFERENCE = "a GPU adds gradients up in any order"
 LIBRARY_USAGE = """With sentence-transformers:
 
@@ -111,10 +112,10 @@ def _train_in_process(
         if method.start:
             model_folder(method.start, offline=options.offline)  # from here on, it is on the disk
         complete = method.complete()
-        spool = read_records(complete, Stream(files), rejects)
+        spool = spool_records(complete, Stream(files), rejects)
         held_out = None
         if method.held_out:
-            held_out = read_records(complete, Stream([method.held_out], on_error=options.on_error))
+            held_out = spool_records(complete, Stream([method.held_out], on_error=options.on_error))
         run = Training(name, complete, spool, held_out, options, folder)
         check_agreement(run.identity, folder, options)
         if folder.complete:
@@ -194,7 +195,7 @@ def check_agreement(run: Record, folder: RunFolder, options: RunOptions) -> None
             )
 
 
-def read_records(method: Method, stream: Stream, rejects: Rejects | None = None) -> Spool:
+def spool_records(method: Method, stream: Stream, rejects: Rejects | None = None) -> Spool:
     """Read all records of files or stdin, checked, to disk."""
     with stream.reading("read", rejects) as (records, reject):
         return Spool(records, method.prepare, reject, empty=method.without_records)
