@@ -65,6 +65,7 @@ def ask(
     offline: bool = False,
     glob: list[str] | tuple[str, ...] = (),
     kind: Literal['code', 'docs', 'tests', 'all'] | None = None,
+    secrets: bool = False,
     cache: Path | None = None,
     no_cache: bool = False,
     list: bool = False,
@@ -171,6 +172,7 @@ def mcp(
     *,
     model: Path | None = None,
     offline: bool = False,
+    secrets: bool = False,
     install: Literal['claude', 'codex', 'cursor', 'gemini', 'vscode'] | None = None,
 ) -> None: ...
 

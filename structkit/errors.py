@@ -43,6 +43,9 @@ class Surface:
         ]
         return " ".join([f"structkit {name}", *words, *map(shlex.quote, arguments)])
 
+    def note(self, message: str) -> None:
+        """Take a message, which a person reads on stderr."""
+
 
 class Python(Surface):
     """Spelling of messages in Python: `mask_ratio=2`, `structkit.mask_entities(mask_ratio=2)`."""

@@ -212,7 +212,8 @@ def format_count(number: int, noun: str) -> str:
 
 
 def say(message: str) -> None:
-    """Print one line on stderr, unless the user asked for quiet."""
+    """Print one line on stderr, unless the user asked for quiet; the surface takes note of it."""
+    surface().note(message)
     if not _hushed:
         complain(message)
 

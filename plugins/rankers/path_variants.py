@@ -13,9 +13,9 @@ from typing import ClassVar
 import numpy as np
 
 from structkit import plugin
+from structkit.asking.path_kinds import folders_and_name
 from structkit.embeddings.vectors import Floats
 from structkit.ranking.reranking import Candidate, Query
-from structkit.searching.kinds import folders_and_words
 from structkit.searching.words import name_parts
 
 HEADERS = frozenset((".h", ".hh", ".hpp", ".hxx"))
@@ -54,7 +54,7 @@ def windows_variants(paths: Collection[str], asked: Collection[str]) -> set[str]
     """
     if not WINDOWS.isdisjoint(asked):
         return set()
-    inside = {path for path in paths if not WINDOWS.isdisjoint(folders_and_words(path)[0])}
+    inside = {path for path in paths if not WINDOWS.isdisjoint(folders_and_name(path)[0])}
     name = {path: path.lower().rpartition("/")[2] for path in paths}
     others = {name[path] for path in paths if path not in inside}
     return {path for path in inside if name[path] in others}

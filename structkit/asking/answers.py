@@ -21,17 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.asking.folder import Folder
+from structkit.asking.path_kinds import ENOUGH, TOO_FEW, kind_weights, path_kind
 from structkit.collecting.ignoring import file_filter
 from structkit.embeddings.vectors import Floats, unit
-from structkit.errors import flag
-from structkit.progress import say
+from structkit.errors import UserError, flag
 from structkit.ranking.reranking import Query, Ranking, rerank
 from structkit.records.jsonl import Record
 from structkit.searching import DEPTH, MEANING, OF_PAGES, RELATED, TRUSTED, Kind
 from structkit.searching.bm25 import page_scores
 from structkit.searching.fusion import deepened, hybrid
 from structkit.searching.hits import Hit
-from structkit.searching.kinds import ENOUGH, TOO_FEW, kind_of, kind_weights
 from structkit.searching.lines import PROSE, begins, first_line, text_of
 from structkit.searching.words import (
     SHORTEST,
@@ -174,7 +173,7 @@ def rank_passages(search: Search, depth: int) -> list[Hit]:
     for hit in rerank(Query("1", search.question), hits, by_id, search.ranking, len(hits)):
         record, score = by_id[hit.doc_id], hit.score
         if score > 0:  # one below 0 is of a demoted file, and stays
-            score *= search.kind_weights[kind_of(record["path"])]
+            score *= search.kind_weights[path_kind(record["path"])]
         if hit.doc_id in answering:
             ranked.append(Hit(hit.doc_id, score, record))
     return sorted(ranked, key=lambda hit: -hit.score)
@@ -185,7 +184,7 @@ def weighted_by_kind(search: Search, scores: Floats, depth: int) -> Floats:
     weighted = np.zeros(len(scores))
     files, numbers = search.folder.files, search.folder.numbers
     for passage, score in best_scores(scores, WEIGHED_DEPTHS * depth).items():
-        kind = kind_of(files[numbers[passage]].path)
+        kind = path_kind(files[numbers[passage]].path)
         weighted[passage] = score * search.kind_weights[kind] ** search.word_failure
     return weighted
 
@@ -214,7 +213,7 @@ def _place_among_copies(
     weights: Mapping[str, float], answer: Answer
 ) -> tuple[float, int, int, str]:
     path = answer[1]["path"]
-    return -weights[kind_of(path)], path.count("/"), len(path), path
+    return -weights[path_kind(path)], path.count("/"), len(path), path
 
 
 def _resemble(runs: frozenset[tuple[str, ...]], others: frozenset[tuple[str, ...]]) -> bool:
@@ -302,12 +301,21 @@ def chosen_passages(folder: Folder, globs: Sequence[str], kind: Kind | None = No
     files = np.ones(len(paths))
     if globs:
         files *= np.array([*map(file_filter(globs), paths)])
-        if not files.any():
-            say(f"none of {len(paths):,} files matches {flag('glob', ' '.join(globs))}")
     if kind:
         weights = kind_weights("", kind)
-        files *= np.array([weights[kind_of(path)] > 0 for path in paths])
+        files *= np.array([weights[path_kind(path)] > 0 for path in paths])
     return files[folder.numbers]
+
+
+def nothing_chosen(folder: Folder, globs: Sequence[str], kind: Kind | None) -> UserError:
+    """Return the error for globs and a kind of files that choose no passage."""
+    chosen = chosen_passages(folder, globs)
+    if not chosen.any():
+        problem = f"none of {len(folder.files):,} files matches {flag('glob', ' '.join(globs))}"
+        return UserError(problem, "write patterns as in .gitignore")
+    files = len({*folder.numbers[chosen > 0].tolist()})
+    problem = f"none of {files:,} files has {flag('kind', kind)}"
+    return UserError(problem, f"leave it out, or choose files with {flag('glob')}")
 
 
 def with_places(

@@ -5,30 +5,57 @@ Tests: tests/asking/test_budget.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
+from dataclasses import dataclass
 
+from structkit.errors import flag
+from structkit.progress import format_count
 from structkit.records.jsonl import Record
 from structkit.searching.lines import first_line, text_of
 
-CHARACTERS = 4  # of a token, about
-ANSWERS = 10  # among which tokens are shared evenly; what one leaves over is for later ones
-LEAST = 200  # characters of an answer, about five lines
+TOKEN_CHARACTERS = 4  # about
+SHARING_ANSWERS = 10  # get even shares of the tokens; what one leaves over is for later ones
+MIN_ANSWER_CHARACTERS = 200  # about five lines
 
 
-def within(found: Iterable[Record], tokens: int) -> Iterator[Record]:
-    """Yield the answers to a question with at most so many tokens together, best first.
+@dataclass(frozen=True)
+class Shortened:
+    """Answers to a question with a number of tokens together, and what they lack."""
+
+    tokens: int
+    answers: list[Record]
+    left_out: int  # answers
+    lines: int  # of the others that were cut
+
+    def note(self) -> str:
+        """Return what was left out, and how to get it; empty if nothing was."""
+        lacking = []
+        if self.left_out:
+            lacking.append(format_count(self.left_out, "answer"))
+        if self.lines:
+            lacking.append(f"{format_count(self.lines, 'line')} of those shown")
+        if not lacking:
+            return ""
+        return f"{flag('tokens', self.tokens)} leaves out {' and '.join(lacking)}; raise it"
+
+
+def shorten(found: Sequence[Record], tokens: int) -> Shortened:
+    """Return the answers to a question with at most so many tokens together, best first.
 
     `lines` are those that remain of a passage, around its `line` and in its `symbol`.
     """
-    left = tokens * CHARACTERS
-    share = max(LEAST, left // ANSWERS)
+    left, lines = tokens * TOKEN_CHARACTERS, 0
+    share = max(MIN_ANSWER_CHARACTERS, left // SHARING_ANSWERS)
+    shown = list[Record]()
     for answer in found:
         part = cut(answer, min(share, left))
-        size = len(text_of(part)[1])
-        if not size:
-            return
-        left -= size
-        yield part
+        text, whole = text_of(part)[1], text_of(answer)[1]
+        if not text:
+            break
+        left -= len(text)
+        lines += whole.count("\n") - text.count("\n")
+        shown.append(part)
+    return Shortened(tokens, shown, len(found) - len(shown), lines)
 
 
 def cut(answer: Record, size: int) -> Record:
@@ -47,19 +74,20 @@ def cut(answer: Record, size: int) -> Record:
         best = answer["line"] - first
     else:
         best = text.count("\n", 0, max(0, text.find(quote)))
-    top, end = 0, len(rows) - 1
+    top, end = 0, len(rows)
     if first is not None and "symbol_lines" in answer:
-        inner = [line - first for line in answer["symbol_lines"]]
-        top, end = max(top, inner[0]), min(end, inner[1])
+        symbol_top, symbol_end = answer["symbol_lines"]
+        top, end = max(top, symbol_top - first), min(end, symbol_end - first + 1)
     begin, after = best, best + 1
-    left = size - len(rows[best])
-    grown = True
-    while grown:
-        grown = False
-        if after <= end and len(rows[after]) < left:
-            left, after, grown = left - len(rows[after]) - 1, after + 1, True
+    left, size_before = size - len(rows[best]), -1
+    while size_before != after - begin:  # it still grows
+        size_before = after - begin
+        if after < end and len(rows[after]) < left:
+            left -= len(rows[after]) + 1
+            after += 1
         if begin > top and len(rows[begin - 1]) < left:
-            left, begin, grown = left - len(rows[begin - 1]) - 1, begin - 1, True
+            begin -= 1
+            left -= len(rows[begin]) + 1
     while begin < best and not rows[begin].strip():
         begin += 1
     while best < after - 1 and not rows[after - 1].strip():

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import time
 import zlib
 from array import array
@@ -43,7 +44,7 @@ from structkit.asking.cache import (
     update_segments,
 )
 from structkit.asking.links import Links
-from structkit.collecting import MARKDOWNS
+from structkit.asking.path_kinds import is_key_file, is_prose
 from structkit.collecting.walking import Found, Source, Walk
 from structkit.embeddings.vectors import Floats, Int8Rows, IntArray
 from structkit.errors import UserError
@@ -61,7 +62,6 @@ MIN_PARALLEL_BYTES = 4 << 20  # from which several processes are worth starting
 MAX_PROCESSES = 8
 ESTIMATE_AFTER_SECONDS = 2.0  # a first read says how long it takes …
 MIN_ESTIMATED_SECONDS = 10.0  # … if it takes so long
-PAGES = (".html", ".htm", ".xhtml", ".xht", ".rst", ".txt", *(f".{each}" for each in MARKDOWNS))
 
 # in a process: a walk that takes less CPU time is done for each question; a longer one takes this
 # share of the time, and no answer is older than a second
@@ -70,6 +70,8 @@ MAX_WALK_SHARE = 0.05
 MAX_STATE_SECONDS = 0.9
 CLOCK_TICK_NS = 2 * 10**9  # within which a file system may give two changes the same time
 FASTEST_ZLIB_LEVEL = 1
+KEY_PROBLEM = "with keys or passwords"
+PRIVATE_KEY = re.compile(rb"\s*-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY")
 SNAPSHOT = "look"  # the part of a store with what the last walk found
 STATE = "state"  # in a store's memory
 EmbedPassages = Callable[[Sequence[str], Bags], Int8Rows]  # from texts and their bags to their rows
@@ -241,7 +243,7 @@ class Folder:
 
     @cached_property
     def _is_page(self) -> IntArray:
-        return np.array([file.path.lower().endswith(PAGES) for file in self.files], np.int64)
+        return np.array([is_prose(file.path) for file in self.files], np.int64)
 
     def is_of_pages(self, chosen: Floats) -> bool:
         """Return whether two thirds of the files with `chosen` passages are pages of prose."""
@@ -264,15 +266,20 @@ class Folder:
         target: Target,
         walk: Walk,
         embedding: Callable[[], EmbedPassages | None] = lambda: None,
+        *,
+        secrets: bool = False,
     ) -> Folder:
         """Return the folder as it is now; keep what changed since the last time in the store.
 
         A process that looked through many files may do so again only a while later. `embedding`
         gives what embeds passages as they are read, for the store's `fresh`, if something can.
+        Files of keys and passwords are read if they are named, or with `secrets`.
         """
         state: FolderState | None = store.memory.get(STATE)
         if not (state and time.monotonic() < state.until):
-            state = store.memory[STATE] = _current_state(store, target, walk, state, embedding)
+            state = store.memory[STATE] = _current_state(
+                store, target, walk, state, embedding, secrets=secrets
+            )
         if state.faults:
             others = len(state.faults) - 1
             more = f" (and {others:,} more)" if others else ""
@@ -300,6 +307,8 @@ def _current_state(
     walk: Walk,
     before: FolderState | None,
     embedding: Callable[[], EmbedPassages | None],
+    *,
+    secrets: bool,
 ) -> FolderState:
     """Return the present state, and store the changes."""
     begun, cpu_begun, now = time.monotonic(), time.thread_time(), time.time_ns()
@@ -324,7 +333,7 @@ def _current_state(
         with store.changing():
             store.memory.clear()
             embed = embedding() if changes.pending else None
-            read = _read_files(changes, walk.options.max_file_bytes, embed)
+            read = _read_files(changes, walk.options.max_file_bytes, embed, secrets=secrets)
             old = index
             files, index = _update(store, changes, old, read, first=not files)
             index.keep(store, old)
@@ -457,7 +466,11 @@ class ReadFiles:
 
 
 def _read_files(
-    changes: FileChanges, max_file_bytes: int, embed: EmbedPassages | None
+    changes: FileChanges,
+    max_file_bytes: int,
+    embed: EmbedPassages | None,
+    *,
+    secrets: bool = False,
 ) -> Iterator[ReadFiles]:
     """Yield every pending file that could be read, some at a time."""
     # imports grammars and parsers, which an answer from the cache does not need
@@ -465,8 +478,13 @@ def _read_files(
     from structkit.records.workers import Pool  # … nor processes
 
     units = Units("passage", max_file_bytes=max_file_bytes, xpaths=False, symbols=True)
-    collect = Collector(units)
-    work = partial(_read_batch, collect=collect, max_file_bytes=max_file_bytes, embed=embed)
+    work = partial(
+        _read_batch,
+        collect=Collector(units),
+        max_file_bytes=max_file_bytes,
+        embed=embed,
+        secrets=secrets,
+    )
     states = {source.path: state for source, state in changes.pending}
     tasks = (
         [(source, states[source.path]) for source in batch if isinstance(source, Source)]
@@ -483,10 +501,17 @@ def _read_batch(
     collect: Callable[[list[Found]], Collected],
     max_file_bytes: int,
     embed: EmbedPassages | None,
+    *,
+    secrets: bool,
 ) -> ReadFiles:
-    """Read some files, each given with its state."""
+    """Read some files, each given with its state; without `secrets`, no keys and passwords."""
     read, sources, files = ReadFiles(), list[Found](), dict[str, File]()
     for source, state in batch:
+        is_named = bool(source.file) and not source.root
+        skips_keys = not (secrets or is_named)
+        if skips_keys and is_key_file(source.path):
+            read.files.append((File(source.path, state, "", problem=KEY_PROBLEM), b""))
+            continue
         try:
             data = source.content(max_file_bytes)
         except UserError as error:  # it stays unknown, and is tried again next time
@@ -494,6 +519,9 @@ def _read_batch(
         except OSError as error:
             read.faults.append(cannot_read(error).at(source.path))
         else:
+            if skips_keys and PRIVATE_KEY.match(data):
+                read.files.append((File(source.path, state, "", problem=KEY_PROBLEM), b""))
+                continue
             content_hash = hashlib.blake2b(data, digest_size=16).hexdigest()
             files[source.path] = File(source.path, state, content_hash)
             sources.append(replace(source, data=data, file="", status=None))

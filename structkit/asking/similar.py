@@ -6,6 +6,7 @@ Tests: tests/commands/test_ask.py.
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -27,27 +28,34 @@ if TYPE_CHECKING:
 # as many as Lucene's MoreLikeThis asks for. Of 118 passages of files that answer one question, 25
 # words and SHARE find the other files with nDCG@10 0.536, words alone with 0.482, the table with
 # 0.509; 50 words 0.560, but other files that define the same name with an RR@10 of 0.568, not 0.588
-WORDS = 25
+MAX_ASKED_WORDS = 25
+
+
+# a line, or the first of some: `a.py:12`, `a.py:12-20`, and the `doc_id` of a chunk, `a.py#L12-20`
+PLACE = re.compile(r"(.+)(?::|#L)([1-9]\d{0,8})(?:-\d{1,9})?", re.DOTALL)
 
 
 class Place(NamedTuple):
-    """A line of a file, from 1."""
+    """A line of a file, from 1; or 0 and the name of a section, as in its `doc_id`."""
 
     file: str
     line: int
+    section: str = ""
 
     @classmethod
     def of(cls, text: str) -> Self:
         """Parse a place.
 
-        >>> Place.of("src/shapes.py:12")
-        Place(file='src/shapes.py', line=12)
+        >>> Place.of("src/shapes.py:12"), tuple(Place.of("shapes.md#circles"))
+        (Place(file='src/shapes.py', line=12, section=''), ('shapes.md', 0, 'circles'))
         """
-        file, _, line = text.rpartition(":")
-        if not file or not (line.isascii() and line.isdigit() and int(line)):
+        if place := PLACE.fullmatch(text):
+            return cls(place[1], int(place[2]))
+        file, _, section = text.partition("#")
+        if not (file and section):
             problem = f"{flag('like', text)} is not FILE:LINE"
             raise UserError(problem, "write it as src/shapes.py:12", status=2)
-        return cls(file, int(line))
+        return cls(file, 0, section)
 
     def passage(self, folder: Folder, target: Target) -> tuple[int, Record]:
         """Return the number and the record of the shortest passage with this line."""
@@ -60,15 +68,15 @@ class Place(NamedTuple):
             remedy = "name the folder that has it, and a file that is read"
             raise UserError(f"is no file with passages in {target}", remedy).at(self.file)
         records = folder.records(range(first, first + file.passages))
-        having = {
-            number: record["lines"][1] - record["lines"][0]
-            for number, record in records.items()
-            if record["lines"][0] <= self.line <= record["lines"][1]
-        }
-        if not having:
+        sizes = dict[int, int]()
+        for number, record in records.items():
+            top, end = record["lines"]
+            if top <= self.line <= end or record["id"] == f"{path}#{self.section}":
+                sizes[number] = end - top
+        if not sizes:
             remedy = "name a line with text"
             raise UserError("is in no passage", remedy).at(self.file, self.line)
-        number = min(having, key=having.__getitem__)
+        number = min(sizes, key=sizes.__getitem__)
         return number, records[number]
 
 
@@ -92,7 +100,7 @@ def similar(
         word: rarity * counted[word] / (K1 + counted[word])
         for word, rarity in folder.words.rarities(counted).items()
     }
-    asked = sorted(weights, key=lambda word: (-weights[word], word))[:WORDS]
+    asked = sorted(weights, key=lambda word: (-weights[word], word))[:MAX_ASKED_WORDS]
     by_word = folder.words.scores(asked) * others
     scores = meaning.similar(number) * others if meaning else 0 * by_word
     if meaning and meaning.rows:

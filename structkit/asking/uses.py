@@ -7,24 +7,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from difflib import get_close_matches
 
 import numpy as np
 import tree_sitter
 
+from structkit.asking.answers import best_scores
 from structkit.asking.folder import Folder
+from structkit.asking.path_kinds import kind_weights, path_kind
 from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.searching.hits import Hit
-from structkit.searching.kinds import kind_of, kind_weights
-from structkit.searching.words import SEPARATOR, words
+from structkit.searching.words import SEPARATOR, fold, words
 from structkit.structure.code.languages import outline_of
 from structkit.structure.code.outline import Definition
 
-# leaves of syntax trees that are no names, though they may be one word
-TEXTS = re.compile(r"comment|string|content|fragment|text|heredoc|regex|char")
-DEFINES, USES = 2.0, 1.0  # scores
+# nodes of syntax trees that are no names, though they may be one word
+TEXT_NODE = re.compile(r"comment|string|content|fragment|text|heredoc|regex|char")
+DEFINITION_SCORE = 2.0
+USE_SCORE = 1.0
+MAX_SIMILAR_NAMES = 3
+MIN_SIMILARITY = 0.75  # of names, as difflib has it
+PASSAGES_OF_A_NAME = 5  # in which a name is looked up as it is written
 
 
 def uses(folder: Folder, symbol: str, chosen: Floats) -> list[tuple[Hit, Record]]:
@@ -45,8 +51,26 @@ def uses(folder: Folder, symbol: str, chosen: Floats) -> list[tuple[Hit, Record]
             except UserError as error:
                 say(str(error.at(records[0]["path"])))
     weights = kind_weights("", None)
-    found.sort(key=lambda each: (-each[0], -weights[kind_of(each[1]["path"])]))
+    found.sort(key=lambda each: (-each[0], -weights[path_kind(each[1]["path"])]))
     return [(Hit(record["id"], score), record) for score, record in found]
+
+
+def no_such_name(folder: Folder, symbol: str, chosen: Floats) -> UserError:
+    """Return the error for a symbol that no code has, with similar names of the chosen passages."""
+    name = SEPARATOR.split(symbol)[-1]
+    word = fold(name)
+    near = {other for part, _ in folder.words.parts for other in part.words.beginning(word)}
+    names = list[str]()
+    for other in get_close_matches(word, near, MAX_SIMILAR_NAMES, MIN_SIMILARITY):
+        passages = best_scores(folder.words.scores([other]) * chosen, PASSAGES_OF_A_NAME)
+        codes = [record.get("code", "") for record in folder.records(passages).values()]
+        written = re.search(rf"\b{re.escape(other)}\b", "\n".join(codes), re.IGNORECASE)
+        if written and written[0] != name:
+            names.append(written[0])
+    remedy = "write it as in the code"
+    if names:
+        remedy = f"did you mean {' or '.join(names)}?"
+    return UserError(f"no code has the name {symbol}", remedy)
 
 
 def _of_file(records: list[Record], symbol: str, name: str) -> Iterator[tuple[float, Record]]:
@@ -79,13 +103,13 @@ def _of_file(records: list[Record], symbol: str, name: str) -> Iterator[tuple[fl
     asked = [part for part in SEPARATOR.split(symbol) if part]
     own = [each for each in every if SEPARATOR.split(each.path)[-len(asked) :] == asked]
     for each in own:
-        yield DEFINES, found(each.top, each.signature, each.end_row, each)
+        yield DEFINITION_SCORE, found(each.top, each.signature, each.end_row, each)
     signatures = {each.signature for each in every if each.name == name}
     for row in dict.fromkeys(_rows(program.tree.root_node, data, name)):
         if row in signatures:
             continue
         around = [each for each in every if each.top <= row <= each.end_row]
-        yield USES, found(row, row, row, around[-1] if around else None)
+        yield USE_SCORE, found(row, row, row, around[-1] if around else None)
 
 
 def _rows(root: tree_sitter.Node, data: bytes, name: str) -> Iterator[int]:
@@ -93,5 +117,5 @@ def _rows(root: tree_sitter.Node, data: bytes, name: str) -> Iterator[int]:
     own = name.encode()
     for match in re.finditer(rb"(?<![A-Za-z0-9_])%b(?![A-Za-z0-9_])" % re.escape(own), data):
         node = root.descendant_for_byte_range(*match.span())
-        if node and match.span() == node.byte_range and not TEXTS.search(node.type):
+        if node and match.span() == node.byte_range and not TEXT_NODE.search(node.type):
             yield node.start_point.row

@@ -166,14 +166,14 @@ def content_kind(path: str, text: str, media: str = "", given: str = "") -> Cont
     """Return the kind of a file: by a server's content type, its name, its text, or as `given`.
 
     >>> content_kind("a/b.py", ""), content_kind("run", "#!/usr/bin/env python3")
-    (Kind(name='code', language='python'), Kind(name='code', language='python'))
+    (ContentKind(name='code', language='python'), ContentKind(name='code', language='python'))
     """
     name = file_name(path)
     dotted = "." in name
     ending = name.rpartition(".")[2] if dotted else ""
-    language = _extensions().get(name) if dotted or name in _whole_names() else None
-    # `.C` is C++, `.R` is R
-    language = language or _extensions().get(ending) or _extensions().get(ending := ending.lower())
+    if ending not in _extensions():
+        ending = ending.lower()
+    language = named_language(path)
     language = next((each for each, sign in _claims(ending) if sign.search(text)), language)
     # a name without an ending is weaker than the interpreter: `go` may be a script
     if (language is None or not dotted) and (match := SHEBANG.match(text)):
@@ -190,6 +190,19 @@ def content_kind(path: str, text: str, media: str = "", given: str = "") -> Cont
     return ContentKind(
         language if language in (HTML_CONTENT, MARKDOWN_CONTENT) else CODE_CONTENT, language, xml
     )
+
+
+def named_language(path: str) -> str | None:
+    """Return the language of a file by its name alone; None if that does not tell it.
+
+    >>> [named_language(path) for path in ("a/b.py", "Makefile", "a.C", "notes.txt")]
+    ['python', 'make', 'cpp', None]
+    """
+    name, extensions = file_name(path), _extensions()
+    if "." not in name:
+        return extensions.get(name) if name in _whole_names() else None
+    ending = name.rpartition(".")[2]  # `.C` is C++, `.R` is R
+    return extensions.get(name) or extensions.get(ending) or extensions.get(ending.lower())
 
 
 def file_name(path: str) -> str:

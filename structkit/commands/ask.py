@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from structkit.collecting.ignoring import file_filter
 from structkit.collecting.walking import Walk, WalkOptions, glob_setting
 from structkit.command import Command
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, program
 from structkit.extras import BUILTIN
 from structkit.learning.encoding.settings import (
     EncodingSettings,
@@ -110,6 +110,12 @@ class Settings(WalkOptions):
         "Kind of files that answer; all prefers none.",
         inferred="all, with more weight for kinds that the question names",
     )
+    secrets: bool = setting(
+        False,
+        "Read files that usually hold keys or passwords too, as *.pem and credentials.json. Those "
+        "that are named are always read.",
+        group="Files",
+    )
     cache: str = setting(
         None, "Folder of the cache.", usual=usual_cache, metavar="DIR", group="run"
     )
@@ -163,6 +169,7 @@ def ask(settings: Settings) -> Iterator[Record]:
         example = Place.of(settings.like)
     file_filter(settings.glob)
     read_as = {each.name: getattr(settings, each.name) for each in fields(WalkOptions)}
+    read_as["secrets"] = settings.secrets
     place = None if settings.no_cache else cache_file(cache, target, read_as)
     # a cache inside the folder is not one of its files
     walk = Walk(settings, frozenset(map(os.path.realpath, files_of_cache(place) if place else ())))
@@ -171,7 +178,7 @@ def ask(settings: Settings) -> Iterator[Record]:
         with _encodings(settings) as encodings:
             embeds = encodings and (settings.like or not all(map(is_report, settings.questions)))
             embed = partial(embedding_of, encodings[0]) if embeds else lambda: None
-            folder = Folder.read(store, target, walk, embed)
+            folder = Folder.read(store, target, walk, embed, secrets=settings.secrets)
             if not len(folder):
                 problem = UserError("holds no searchable text", "name another folder")
                 raise problem.at(str(target))
@@ -191,21 +198,32 @@ def _found(
     example: Place | None,
 ) -> Iterator[Record]:
     """Yield the answers to each question, or the passages like the example."""
-    from structkit.asking.answers import answers, chosen_passages, with_places
-    from structkit.asking.budget import within
+    from structkit.asking.answers import (
+        answers,
+        chosen_passages,
+        nothing_chosen,
+        with_places,
+    )
+    from structkit.asking.budget import shorten
     from structkit.ranking.reranking import choose
 
     k = settings.k
     chosen = chosen_passages(folder, settings.glob, settings.kind)
+    if not chosen.any():
+        say(str(nothing_chosen(folder, settings.glob, settings.kind).at(str(target))))
+        return
     weights = choose("pages" if folder.is_of_pages(chosen) else "code")
     # the search itself has the scores of pages, and weighs kinds of files by the question
     searched = ("pages", "path-kinds")
     rankers = {name: each for name, each in weights.rankers.items() if name not in searched}
     ranking = replace(weights, rankers=rankers).ranking()
     if settings.uses:
-        from structkit.asking.uses import uses
+        from structkit.asking.uses import no_such_name, uses
 
         answered = [(settings.uses, uses(folder, settings.uses, chosen))]
+        if not answered[0][1]:
+            say(str(no_such_name(folder, settings.uses, chosen).at(str(target))))
+            return
     elif example:
         from structkit.asking.similar import similar
 
@@ -217,8 +235,13 @@ def _found(
             found = answers(folder, question, k, ranking, chosen, meaning, settings.kind)
             answered.append((question, with_places(folder, question, found, meaning)))
     for number, (question, best) in enumerate(answered, 1):
-        records = _records(str(number), question, best, target)
-        yield from within(records, settings.tokens) if settings.tokens else records
+        records = [*_records(str(number), question, best, target)]
+        if settings.tokens:
+            shown = shorten(records, settings.tokens)
+            records = shown.answers
+            if note := shown.note():
+                say(note)
+        yield from records
         if not best:
             say(str(_nothing(settings, question, meaning is not None).at(str(target))))
 
@@ -240,12 +263,13 @@ def _records(
 
 def _nothing(settings: Settings, question: str, by_meaning: bool) -> UserError:
     """Return the error for a question without answers."""
-    if settings.uses:
-        return UserError(f"no code has the name {question}", "write it as in the code")
     if settings.like:
         return UserError(f"nothing is similar to {settings.like}", "name a longer passage")
     why = "none of its words occurs"
-    why += ", and no passage matches it better than random text" * by_meaning
+    if settings.glob or settings.kind:
+        why += f" in the files of {flag('glob' if settings.glob else 'kind')}"
+    if by_meaning:
+        why += ", and no passage matches it better than random text"
     return UserError(f'nothing answers "{question}": {why}', "ask in other words")
 
 
@@ -328,7 +352,11 @@ def with_questions(settings: Settings) -> Settings:
     if not (questions or instead) and (target == "-" or not os.path.exists(target)):
         target, questions = ".", (unicode(target),)
     if not os.path.exists(target):
-        raise UserError("does not exist", "write structkit ask FOLDER QUESTION").at(target)
+        remedy = "write structkit ask FOLDER QUESTION"
+        words = [target, *also, *questions]
+        if not (instead or "/" in target) and all(len(word.split()) == 1 for word in words):
+            remedy = f"name a folder, or quote the question: {program('ask', ' '.join(words))}"
+        raise UserError("does not exist", remedy).at(target)
     while questions[not instead :] and os.path.exists(questions[0]):
         also, questions = (*also, questions[0]), questions[1:]
     if instead:

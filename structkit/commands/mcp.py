@@ -4,39 +4,75 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import shutil
 import sys
 import threading
-import tomllib
+import time
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial, wraps
 from os.path import basename, realpath
-from pathlib import Path
 from typing import Any
 
+from structkit.asking.agents import AGENTS, NAME, add_server, path_for
 from structkit.command import Command, command_of
 from structkit.errors import Surface, UserError, unknown, use_surface
 from structkit.extras import missing_training_package, require
 from structkit.processes import POLL_SECONDS, end_now
-from structkit.records.jsonl import refuse_closed_stdin
-from structkit.records.output import whole_file
+from structkit.progress import printable
+from structkit.records.jsonl import Record, refuse_closed_stdin
 from structkit.searching import Kind
 from structkit.settings import make, offline_setting, setting
 from structkit.version import __version__
 
-LONGEST = 100_000  # characters of a question
-GRACE = 0.5  # seconds for answers under way when stdin ends, and for the end of the server
-# where agents look for servers, and the key of all servers there, as of November 2026
-PLACES = {
-    "claude": (".mcp.json", "mcpServers"),
-    "codex": ("~/.codex/config.toml", "mcp_servers"),
-    "cursor": (".cursor/mcp.json", "mcpServers"),
-    "gemini": (".gemini/settings.json", "mcpServers"),
-    "vscode": (".vscode/mcp.json", "servers"),
+MAX_QUESTION_CHARACTERS = 100_000
+GRACE_SECONDS = 1.0  # for answers under way when stdin ends
+PARSE_ERROR = -32700  # of JSON-RPC
+INVALID_REQUEST = -32600
+TEXT_INDENT = (
+    "    "  # before each line of a passage, so that it cannot look like another one's place
+)
+ABOUT = (
+    "Find code and documentation of a project by what it does. Ask before you read whole files. "
+    "Answers are passages, best first; each begins with its path and lines, its text is indented. "
+    "Folders: "
+)
+# what an agent reads of the arguments of the tools; the others are settings of `ask`
+ARGUMENTS = {
+    "question": "A sentence, a few words or the name of a symbol; or a whole bug report.",
+    "place": "The passage: FILE:LINE, FILE:FIRST-LAST, or the place of an answer.",
+    "name": "The symbol, as in the code: NAME, Class.method or module::NAME.",
+    "folder": "Folder to search, one of those served or inside one. Default: all.",
+    "glob": 'Patterns of the files to search, as in .gitignore: "*.py", ["src", "!test_*"].',
+    "kind": "Kind of files: code, docs or tests; all prefers none. By default the question's words "
+    "decide which kind counts more, and every kind may answer.",
+    "k": "Number of answers.",
+    "tokens": "Length of all answers together, about four characters each. Passages are cut to "
+    "their best lines, and the end says what was left out.",
 }
-ABOUT = "Find code and documentation by what it does. Ask before reading whole files. Folders: "
+OUTPUT_SCHEMA = {
+    "type": "object",
+    "required": ["answers", "note"],
+    "properties": {
+        "answers": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["path", "lines", "text"],
+                "properties": {
+                    "path": {"type": "string"},
+                    "lines": {"type": "array", "items": {"type": "integer"}},
+                    "text": {"type": "string"},
+                    "also_in": {"type": "array", "items": {"type": "string"}},
+                },
+            },
+        },
+        "note": {"type": "string", "description": "What was left out, or why nothing answers."},
+    },
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,15 +89,22 @@ class Settings:
     )
     model: str | None = setting(None, "Embedding model, as in `ask`.", short="-m", reads=True)
     offline: bool = offline_setting()
-    install: str | None = setting(None, "Agent to add the server to.", choices=tuple(PLACES))
+    secrets: bool = setting(False, "Read files of keys and passwords too, as in `ask`.")
+    install: str | None = setting(None, "Agent to add the server to.", choices=tuple(AGENTS))
 
 
-class Arguments(Surface):
+@dataclass(frozen=True)
+class AgentSurface(Surface):
     """Names of the settings of `ask` in messages, as an agent gives them to the tools."""
+
+    messages: list[str] = field(default_factory=list)
 
     def setting(self, name: str, value: object, argument: str = "") -> str:
         name = {"questions": "question", "like": "place", "uses": "name"}.get(name, name)
         return name if value is None else f"{name}={value!r}"
+
+    def note(self, message: str) -> None:
+        self.messages.append(message)
 
 
 @dataclass(frozen=True)
@@ -70,63 +113,106 @@ class Tools:
 
     served: Sequence[str]
     model: str | None
-    error: type[Exception]
     offline: bool = False
+    secrets: bool = False
 
     def ask(
         self,
         question: str,
         k: int = 10,
-        glob: list[str] | None = None,
+        glob: list[str] | str | None = None,
         folder: str = "",
         kind: Kind | None = None,
         tokens: int = 2000,
-    ) -> str:
-        """Find the passages that answer a question, best first, with path and lines.
+    ) -> Record:
+        """Find the passages that answer a question about code or documentation, best first.
 
-        A question is a sentence, a few words or the name of a symbol. `glob` chooses files, as
-        .gitignore does: ["*.py", "!test_*"]. `kind` leaves only files of that kind. Without
-        `folder`, all folders are searched as one. Passages are cut to their best lines, so that
-        they have `tokens` together.
+        Use it to find a place by what it does. Use `uses` for every line with a symbol, and `like`
+        for code that resembles a passage.
         """
-        if len(question) > LONGEST:
-            size = f"the question has {len(question):,} characters"
-            raise self.error(f"{size}; ask with at most {LONGEST:,}, and leave out logs")
-        chosen = [at for at in self.served if not folder or realpath(at) == realpath(folder)]
-        chosen = chosen or [at for at in self.served if basename(realpath(at)) == folder]
-        if not chosen or (folder and len(chosen) > 1):
-            raise self.error(str(unknown("folder", str(folder), self.served)))
-        asked = {"questions": question.strip(), "glob": glob or [], "kind": kind}
-        return self._passages(chosen, k, tokens, **asked)
+        if len(question) > MAX_QUESTION_CHARACTERS:
+            problem = f"the question has {len(question):,} characters"
+            remedy = f"ask with at most {MAX_QUESTION_CHARACTERS:,}, and leave out logs"
+            raise UserError(problem, remedy)
+        return self._answer(folder, glob, tokens, k=k, kind=kind, questions=question.strip())
 
-    def like(self, place: str, k: int = 10, tokens: int = 2000) -> str:
-        """Find passages that are similar to the one at a place, which is FILE:LINE."""
-        files = [place, *(os.path.join(each, place) for each in self.served)]
-        existing = (each for each in files if os.path.exists(each.rpartition(":")[0]))
-        return self._passages(self.served, k, tokens, like=next(existing, place))
+    def like(
+        self,
+        place: str,
+        k: int = 10,
+        glob: list[str] | str | None = None,
+        folder: str = "",
+        tokens: int = 2000,
+    ) -> Record:
+        """Find passages that are similar to the one at a place, by meaning and words.
 
-    def uses(self, name: str, tokens: int = 2000) -> str:
-        """Find the definitions of a symbol, and the lines of code that use its name."""
-        return self._passages(self.served, 1, tokens, uses=name)
+        Use it before you write code that may exist already, or to change all code of one form.
+        """
+        places = [place, *(os.path.join(served, place) for served in self.served)]
+        existing = (each for each in places if os.path.exists(re.split(r":\d|#", each)[0]))
+        return self._answer(folder, glob, tokens, k=k, like=next(existing, place))
 
-    def _passages(self, folders: Sequence[str], k: int, tokens: int, **settings: Any) -> str:
-        """Return answers: a line with the place of each, then its text."""
-        ask = command_of("ask")
-        values = {"target": folders[0], "also": folders[1:], "k": k, "tokens": tokens, **settings}
-        values |= {"model": self.model, "offline": self.offline}
-        try:
-            with use_surface(Arguments()), redirect_stdout(sys.stderr):  # as a hook may print
-                found = list(ask.work(make(ask.settings, values)))
-        except (UserError, ModuleNotFoundError) as error:
-            raise self.error(str(missing_training_package(error) or error)) from None
-        best = (
-            "{path}:{lines[0]}-{lines[1]}".format_map(each)
-            + (f" (also in {', '.join(each['also_in'])})" if "also_in" in each else "")
-            + "\n"
-            + (each.get("code") or each["text"])
-            for each in found
-        )
-        return "\n\n".join(best) or "nothing answers this; ask in other words"
+    def uses(
+        self,
+        name: str,
+        glob: list[str] | str | None = None,
+        folder: str = "",
+        tokens: int = 2000,
+    ) -> Record:
+        """Find the definitions of a symbol, and every line of code that uses its name.
+
+        Use it where you know the name: names in comments and strings are no uses.
+        """
+        return self._answer(folder, glob, tokens, uses=name)
+
+    def _answer(
+        self, folder: str, glob: list[str] | str | None, tokens: int, **asked: Any
+    ) -> Record:
+        """Return the answers, and a note of what was left out or why there are none."""
+        from structkit.asking.budget import shorten
+
+        globs = [glob] if isinstance(glob, str) else glob or []
+        target, *also = self._folders(folder)
+        ask, surface = command_of("ask"), AgentSurface()
+        values = {"target": target, "also": also, "glob": globs, "model": self.model, **asked}
+        values |= {"offline": self.offline, "secrets": self.secrets}
+        with use_surface(surface), redirect_stdout(sys.stderr):  # as a hook may print
+            make(ask.settings, {"target": target, "tokens": tokens})  # checks the number
+            found = list(ask.work(make(ask.settings, values)))
+            shown = shorten(found, tokens)
+            note = shown.note() if found else " ".join(surface.messages)
+        return {"answers": [*map(_answer_for_agent, shown.answers)], "note": note}
+
+    def _folders(self, name: str) -> Sequence[str]:
+        """Return the folders to search: all that are served, or one of them or inside them."""
+        if not name:
+            return self.served
+        tops = {realpath(served): served for served in self.served}
+        inside = [os.path.join(served, name) for served in self.served]
+        for path in (name, *inside):
+            real = realpath(path)
+            if real in tops:
+                return [tops[real]]
+            if os.path.isdir(path) and any(real.startswith(f"{top.rstrip('/')}/") for top in tops):
+                return [path]
+        named = [served for top, served in tops.items() if basename(top) == name]
+        if len(named) != 1:
+            raise unknown("folder", name, self.served)
+        return named
+
+
+def _answer_for_agent(answer: Record) -> Record:
+    text = answer.get("code") or answer["text"]
+    also_in = {"also_in": answer["also_in"]} if "also_in" in answer else {}
+    return {"path": answer["path"], "lines": answer["lines"], **also_in, "text": text}
+
+
+def text_of(answer: Record) -> str:
+    """Return the lines of an answer: its place, then its text, which cannot look like a place."""
+    place = printable("{path}:{lines[0]}-{lines[1]}".format_map(answer))
+    if "also_in" in answer:
+        place += f" (also in {printable(', '.join(answer['also_in']))})"
+    return "\n".join([place, *(TEXT_INDENT + line for line in answer["text"].splitlines())])
 
 
 def mcp(settings: Settings) -> None:
@@ -135,102 +221,138 @@ def mcp(settings: Settings) -> None:
         if not os.path.exists(folder):
             raise UserError("does not exist", "name a folder that does").at(folder)
     if settings.install:
-        return _install(settings, settings.install)
+        _install(settings, settings.install)
+    else:
+        _serve(settings)
+
+
+def _serve(settings: Settings) -> None:
+    """Run the server; a thread passes its messages on."""
     library = require("mcp.server.mcpserver", "mcp")
     refuse_closed_stdin()
-    about = ABOUT + ", ".join(settings.folders)
-    server = library.MCPServer("structkit", version=__version__, instructions=about)
-    error = library.exceptions.ToolError
-    tools = Tools(settings.folders, settings.model, error, settings.offline)
-    for each in (tools.ask, tools.like, tools.uses):
-        server.add_tool(each, structured_output=False)
+    tools = Tools(settings.folders, settings.model, settings.offline, settings.secrets)
+    server = library.MCPServer(
+        "structkit",
+        version=__version__,
+        instructions=ABOUT + ", ".join(map(printable, settings.folders)),
+        tools=[_tool(each) for each in (tools.ask, tools.like, tools.uses)],
+    )
     call, invalid = server.call_tool, require("pydantic", "mcp").ValidationError
 
     async def call_tool(*given: Any, **named: Any) -> Any:
         try:
             return await call(*given, **named)
-        except error as told:
-            if not isinstance(cause := told.__cause__, invalid):
+        except library.exceptions.ToolError as error:
+            if not isinstance(cause := error.__cause__, invalid):
                 raise
             wrong = (f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in cause.errors())
-            raise error("; ".join(wrong)) from None
+            raise library.exceptions.ToolError("; ".join(wrong)) from None
 
     server.call_tool = call_tool
     readable, writable = os.pipe()
-    check = require("mcp_types", "mcp").jsonrpc_message_adapter.validate_json
-    ended, ends = threading.Event(), (os.dup(0), readable, writable)
-    threading.Thread(target=_mend, args=(*ends, check, ended), daemon=True).start()
+    validate = require("mcp_types", "mcp").jsonrpc_message_adapter.validate_json
+    arguments = os.dup(0), os.dup(1), readable, writable, validate
+    threading.Thread(target=_pass_messages, args=arguments, daemon=True).start()
     os.dup2(readable, 0)
     with redirect_stdout(sys.__stdout__):  # the server speaks there
         server.run()
-    ended.set()
+
+
+def _tool(answer: Callable[..., Record]) -> Any:
+    """Return the library's tool that calls a function: it reads alone, and takes no other names."""
+    types, library = require("mcp_types", "mcp"), require("mcp.server.mcpserver", "mcp")
+
+    @wraps(answer)
+    def call(**arguments: Any) -> Any:
+        try:
+            found = answer(**arguments)
+        except (UserError, ModuleNotFoundError) as error:
+            problem = str(missing_training_package(error) or error)
+            raise library.exceptions.ToolError(problem) from None
+        parts = [
+            *map(text_of, found["answers"]),
+            *([f"({found['note']})"] if found["note"] else []),
+        ]
+        text = types.TextContent(type="text", text="\n\n".join(parts))
+        return types.CallToolResult(content=[text], structured_content=found)
+
+    read_only = types.ToolAnnotations(
+        read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+    )
+    tool = require("mcp.server.mcpserver.tools", "mcp").Tool.from_function(
+        call, annotations=read_only, structured_output=False
+    )
+    tool.parameters["additionalProperties"] = False
+    for name, argument in tool.parameters["properties"].items():
+        argument["description"] = ARGUMENTS[name]
+    tool.fn_metadata.arg_model.model_config["extra"] = "forbid"
+    tool.fn_metadata.arg_model.model_rebuild(force=True)
+    tool.fn_metadata.output_schema = OUTPUT_SCHEMA
+    return tool
+
+
+def _pass_messages(
+    source: int,
+    answers: int,
+    readable: int,
+    writable: int,
+    validate: Callable[[bytes], object],
+) -> None:
+    """Pass messages on until they end, and then end the program, also amid an answer.
+
+    A line that is no message is answered with an error. Half a surrogate pair becomes `?`.
+    """
+    with open(source, "rb") as lines, open(writable, "wb", buffering=0) as messages:
+        for line in lines:
+            message: Any = None
+            try:
+                message = json.loads(line)
+                text = json.dumps(message, ensure_ascii=False).encode(errors="replace")
+            except (ValueError, RecursionError):
+                if line.strip():
+                    _refuse(answers, None, PARSE_ERROR, "the line is no JSON")
+                continue
+            try:
+                validate(text)
+            except ValueError:
+                name = message.get("id") if isinstance(message, dict) else None
+                name = name if isinstance(name, int | str) else None
+                _refuse(answers, name, INVALID_REQUEST, "the line is no request of JSON-RPC 2.0")
+            else:
+                messages.write(text + b"\n")
+    while select.select([readable], [], [], 0)[0]:
+        time.sleep(POLL_SECONDS)
+    time.sleep(GRACE_SECONDS)
+    end_now(0)
+
+
+def _refuse(answers: int, name: int | str | None, code: int, problem: str) -> None:
+    """Answer a line with an error; one write is a line of its own among the server's."""
+    error = {"jsonrpc": "2.0", "id": name, "error": {"code": code, "message": problem}}
+    with suppress(OSError):  # nobody reads any more
+        os.write(answers, json.dumps(error).encode() + b"\n")
 
 
 def _install(settings: Settings, agent: str) -> None:
-    """Show the lines for an agent's configuration and add them; a person is asked first."""
-    # editors start a server elsewhere; none of them sees a virtual environment
-    here = "${workspaceFolder}" if agent in ("cursor", "vscode") else "."
-    program = shutil.which("structkit", path=os.path.dirname(sys.executable)) or "structkit"
-    words = [Surface().setting("offline", None)] * settings.offline + (
-        ["-m", settings.model] if settings.model else []
-    )
-    words = ["mcp", *(here if each == "." else each for each in settings.folders), *words]
-    entry, (place, key) = {"command": program, "args": words}, PLACES[agent]
-    path, is_toml = Path(place).expanduser(), place.endswith(".toml")
-    lines = f"[{key}.structkit]\ncommand = {json.dumps(program)}\nargs = {json.dumps(words)}"
-    lines = lines if is_toml else json.dumps({key: {"structkit": entry}}, indent=2)
-    try:
-        text = path.read_text("utf-8") if path.exists() else ""
-        known: Any = tomllib.loads(text) if is_toml else json.loads(text or "{}")
-        if known.setdefault(key, {}).setdefault("structkit", entry) is not entry:
-            raise UserError("has a server structkit", "remove it first").at(str(path))
-        whole = f"{text}\n{lines}" if is_toml else json.dumps(known, indent=2, ensure_ascii=False)
-        known = tomllib.loads(whole) if is_toml else known  # another form of table refuses it
-    except (ValueError, AttributeError):
-        raise UserError(f"is not as {agent} reads it", f"add {lines}").at(str(path)) from None
-    question = "\nAdd these lines? [y/N]" if os.isatty(0) else ""
-    print(f"{path}:\n{lines}{question}")  # noqa: T201 what it adds
-    if not question or sys.stdin.readline().lower().startswith("y"):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as file:
-            file.write(f"{whole}\n".lstrip().encode())
-
-
-def _mend(
-    messages: int,
-    readable: int,
-    writable: int,
-    check: Callable[[bytes], object],
-    ended: threading.Event,
-) -> None:
-    """Pass messages on until they end, and then end the program, also amid an answer."""
-    with open(messages, "rb") as lines, open(writable, "wb", buffering=0) as out:
-        for line in lines:
-            mended = [line.rstrip(b"\n")]
-            with suppress(ValueError, RecursionError):  # the server refuses it
-                sent = json.loads(line)
-                mended = [_mended(each, check) for each in (sent if type(sent) is list else [sent])]
-            out.writelines(each + b"\n" for each in mended)
-        while select.select([readable], [], [], 0)[0] and not ended.wait(POLL_SECONDS):
-            pass
-        ended.wait(GRACE)
-    if not ended.wait(GRACE):
-        end_now(0)
-
-
-def _mended(message: Any, check: Callable[[bytes], object]) -> bytes:
-    """Return the line of a message: half a surrogate pair becomes `?`.
-
-    A request that the server could not read becomes one that it answers with an error.
-    """
-    line = json.dumps(message, ensure_ascii=False).encode(errors="replace")
-    try:
-        check(line)
-    except ValueError:
-        if isinstance(message, dict) and isinstance(message.get("id"), int | str):
-            wrong = {"jsonrpc": "2.0", "id": message["id"], "method": "invalid request"}
-            line = json.dumps(wrong).encode()
-    return line
+    """Show the lines for an agent's settings file and add them; a person is asked first."""
+    beside_python = os.path.join(os.path.dirname(sys.executable), NAME)
+    where = partial(path_for, AGENTS[agent])
+    arguments = ["mcp", *map(where, settings.folders)]
+    if settings.offline:
+        arguments.append(Surface().setting("offline", None))
+    if settings.secrets:
+        arguments.append(Surface().setting("secrets", None))
+    if model := settings.model:
+        arguments += ["-m", where(model) if os.path.exists(model) else model]
+    change = add_server(agent, NAME if shutil.which(NAME) else beside_python, arguments)
+    if change.text is None:
+        print(f"{change.path} has this server already")  # noqa: T201 what it adds
+        return
+    asks = os.isatty(0)
+    question = "\nAdd these lines? [y/N]" if asks else ""
+    print(f"{change.path}:\n{change.lines}{question}")  # noqa: T201 what it adds
+    if not asks or sys.stdin.readline().lower().startswith("y"):
+        change.write()
 
 
 PING = '{"jsonrpc": "2.0", "id": 1, "method": "ping"}'

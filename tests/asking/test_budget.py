@@ -3,7 +3,7 @@
 import pytest
 
 import structkit
-from structkit.asking.budget import cut, within
+from structkit.asking.budget import cut, shorten
 
 CODE = "import re\n\n\ndef steep(tea):\n    pot = warm(tea)\n    return pour(pot)\n\n\nCUPS = 3"
 STEEP = {"symbol": "steep", "symbol_lines": [13, 15], "line": 14}
@@ -37,10 +37,17 @@ def test_a_passage_is_cut_to_the_lines_around_its_best_one(answer, size, text, l
 def test_answers_end_when_their_tokens_are_spent():
     answers = [{"code": CODE, "lines": [10, 18], **STEEP, "rank": rank} for rank in range(30)]
     for tokens in (10, 100, 400, 10_000):
-        shown = list(within(answers, tokens))
+        shortened = shorten(answers, tokens)
+        shown = shortened.answers
+        lines = sum(CODE.count("\n") - each["code"].count("\n") for each in shown)
+        assert (30 - len(shown), lines) == (shortened.left_out, shortened.lines)
         assert sum(len(each["code"]) for each in shown) <= 4 * tokens
         assert [each["rank"] for each in shown] == list(range(len(shown)))
-    assert answers == shown
+    assert (answers, "") == (shown, shortened.note())
+    assert (
+        "--tokens 60 leaves out 26 answers and 8 lines of those shown; raise it"
+        == shorten(answers, 60).note()
+    )
 
 
 def test_each_question_has_its_own_tokens(tmp_path):

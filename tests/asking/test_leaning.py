@@ -3,7 +3,7 @@
 import pytest
 
 import structkit
-from structkit.searching.kinds import KINDS, MEANT, kind_weights
+from structkit.asking.path_kinds import KINDS, MEANT, kind_weights
 from tests.jsonl import write_files
 
 TEXT = "The pool closes idle sockets after a timeout."

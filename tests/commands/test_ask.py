@@ -117,7 +117,10 @@ def test_words_without_quotes_are_one_question(ask):
     assert {("1", "area")} == set(ask(".", "area", fields=fields))
     assert whole.stdout == ask("area of a circle", "-k", "2").stdout  # of the folder where one is
     told = ask("area", "of", "a", "circle", status=1).stderr
-    assert b"area: does not exist; write structkit ask FOLDER QUESTION" in told
+    assert (
+        b"area: does not exist; name a folder, or quote the question: structkit ask 'area of a"
+        in told
+    )
     several = ask(".", "area of a circle", "metres of a", "-k", "1", fields=fields)
     assert [("1", "area of a circle"), ("2", "metres of a")] == several
 

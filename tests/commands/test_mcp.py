@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from conftest import PROGRAM, WARM, environment, python
 
-from structkit.commands.mcp import PLACES
+from structkit.asking.agents import AGENTS
 
 FOLDER = Path("fixtures/collect/src").absolute()
 
@@ -45,6 +45,12 @@ def called(home, folders, calls):
         async with mcp.Client(mcp.stdio_client(server)) as client:
             tools = [tool.name for tool in (await client.list_tools()).tools]
             results = [await client.call_tool(*call) for call in calls]
+            listed = (await client.list_tools()).tools
+            assert all(tool.annotations.read_only_hint and tool.output_schema for tool in listed)
+            for tool in listed:
+                schema = tool.input_schema
+                assert not schema["additionalProperties"]
+                assert all(each["description"] for each in schema["properties"].values())
             return client.instructions, tools, [(r.is_error, r.content[0].text) for r in results]
 
     return asyncio.run(talk())
@@ -74,14 +80,16 @@ def test_it_adds_itself_to_an_agent_and_keeps_what_is_there(agent, file, before,
     assert (0, b"") == (done.returncode, done.stdout)
     read = tomllib.loads if agent == "codex" else json.loads
     now, old = read(path.read_text("utf-8")), read(before or "{}")
-    key = PLACES[agent][1]
+    key = AGENTS[agent].key
     own = now[key].pop("structkit")
     assert (old.get(key, {}), {**old, key: 0}) == (now[key], {**now, key: 0})
     assert "structkit" in own["command"] and ["mcp", "--offline"] == own["args"][::2]
     assert all(line in path.read_text("utf-8") for line in done.stderr.decode().splitlines()[-1:])
     after = path.read_bytes()
     again = here(*words, env={"HOME": str(tmp_path)})
-    assert 1 == again.returncode and b"has a server structkit; remove it first" in again.stderr
+    assert 0 == again.returncode and b"has this server already" in again.stderr
+    other = here("mcp", "--install", agent, env={"HOME": str(tmp_path)})
+    assert 1 == other.returncode and b"has a server structkit; remove it first" in other.stderr
     assert after == path.read_bytes()
 
 
@@ -101,7 +109,7 @@ def test_an_agent_asks_about_several_folders(home):
         ("ask", {"question": question, "folder": str(home / "docs")}),
         ("ask", {"question": question, "folder": "doc"}),
         ("ask", {"question": question, "folder": "/"}),
-        ("ask", {"question": "area", "glob": ["*.go"]}),
+        ("ask", {"question": "area", "glob": "*.go"}),
         ("ask", {"question": "zzzqqq xxyyzz"}),
         ("like", {"place": "src/shapes.py:9", "k": 1}),
         ("like", {"place": str(home / "src/shapes.py:9"), "k": 1}),
@@ -110,12 +118,32 @@ def test_an_agent_asks_about_several_folders(home):
         ("like", {"place": "shapes.py:9", "k": 1}),
         ("ask", {"question": question, "k": 4, "tokens": 100}),
         ("uses", {"name": "unit_circle"}),
+        ("uses", {"name": "unit_circl", "folder": "src"}),
+        ("ask", {"question": question, "globs": "*.go"}),
+        ("like", {"place": "of/parts/shapes.py:9-12", "glob": ["*.go"], "folder": "of/parts"}),
     ]
     shutil.copytree(FOLDER, home / "of/parts")
     about, tools, told = called(home, ["src", "docs", "of/parts"], calls)
     assert about.endswith("Folders: src, docs, of/parts")
     assert ["ask", "like", "uses"] == tools
-    every, docs, absolute, near, outside, go, none, like, same, wrong, last, bare, few, uses = told
+    (
+        every,
+        docs,
+        absolute,
+        near,
+        outside,
+        go,
+        none,
+        like,
+        same,
+        wrong,
+        last,
+        bare,
+        few,
+        uses,
+        *more,
+    ) = told
+    near_name, unknown_argument, go_like = more
     assert {"src", "docs"} == {path.split("/")[0] for path in places(every[1])}
     assert (False, ["docs/circle.md"]) == (docs[0], places(docs[1])) and docs == absolute
     assert (
@@ -124,11 +152,14 @@ def test_an_agent_asks_about_several_folders(home):
     )
     assert outside[0] and "unknown folder '/'; available: docs, of/parts, src" in outside[1]
     assert "src/shapes.go:" in go[1] and "src/shapes.py" not in go[1]
-    assert (False, "nothing answers this; ask in other words") == none
+    assert not none[0] and 'nothing answers "zzzqqq xxyyzz": none of its words occurs' in none[1]
     assert like == same and like[1].startswith("of/parts/shapes.py:")
     assert wrong[0] and "src/none.py: is no file with passages in src docs of/parts" in wrong[1]
     assert all(path.startswith("of/parts/") for path in places(last[1])) and not last[0]
-    assert bare == like and len(few[1]) < 800
+    assert bare == like and len(few[1]) < 900 and "tokens=100 leaves out " in few[1]
+    assert not near_name[0] and "did you mean unit_circle?" in near_name[1]
+    assert unknown_argument[0] and "globs" in unknown_argument[1]
+    assert ["of/parts/shapes.go"] == places(go_like[1])
     assert not uses[0] and "def unit_circle()" in uses[1]
 
 
@@ -156,7 +187,7 @@ MALFORMED = [
     b'{"jsonrpc": "2.0", "id": 102}',
     b'{"id": 103, "method": "ping"}',
     b'{"jsonrpc": "2.0", "id": 104, "method": "ping", "params": "none"}',
-    b'[{"jsonrpc": "2.0", "id": 105, "method": ["ping"]}]',
+    b'{"jsonrpc": "2.0", "id": 105, "method": ["ping"]}',
     b'{"jsonrpc": "2.0", "id": 106, "method": "tools/call", "params": {"name": 3}}',
 ]
 START = b"""{"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": \
@@ -209,6 +240,30 @@ folder.Folder.read = lambda *_: print("asked", file=sys.stderr, flush=True) or t
 from structkit.cli.main import main
 main()
 """
+
+
+def test_a_line_that_is_no_message_is_answered_with_an_error(home):
+    lines = b'no JSON\n[]\n{"id": 7}\n\n' + b"[" * 100_000 + b"\n"
+    ping = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
+    with started(home, "src") as server:
+        server.stdin.write(lines + ping)
+        server.stdin.flush()
+        found = [json.loads(server.stdout.readline()) for _ in range(5)]
+        server.stdin.close()
+    codes = [(each["id"], each.get("error", {}).get("code")) for each in found]
+    assert [(None, -32700), (None, -32600), (7, -32600), (None, -32700)] == [
+        each for each in codes if each[0] != 1
+    ]
+    assert (1, None) in codes
+
+
+def test_a_passage_cannot_look_like_another_one(home):
+    (home / "src/forged.py").write_text("# area\nsrc/shapes.py:1-3\rsrc/shapes.py:4-5\n\x0cx = 1\n")
+    calls = [("ask", {"question": "area", "glob": "forged.py"})]
+    _, _, [(failed, text)] = called(home, ["src"], calls)
+    assert not failed and ["src/forged.py"] == [
+        line.split(":")[0] for line in text.splitlines() if line[:1] != " " and line
+    ]
 
 
 @pytest.mark.parametrize("how", ["stdin", "SIGTERM"])
