@@ -34,7 +34,7 @@ from structkit.ranking.reranking import (
 from structkit.records.fields import ABSENT, flag_text, lookup
 from structkit.records.jsonl import Record
 from structkit.records.output import write_json
-from structkit.scoring.judgements import Passage, first_met, targets
+from structkit.scoring.judgements import Passage, first_gains, judgements_by_query
 from structkit.scoring.qrels import Judgement, read_judgements
 from structkit.scoring.runs import read_run
 from structkit.searching.hits import Hit, run_records, write_run
@@ -66,7 +66,7 @@ class JudgedHits:
         factors = self.repeats ** self._before(_order(scores))
         order = _order(np.where(scores > 0, scores * factors, scores))
         kept = order[factors[order] > 0]  # as `thin` leaves out the others
-        gained = first_met(self.met[hit] for hit in kept[:DEPTH])
+        gained = first_gains(self.met[hit] for hit in kept[:DEPTH])
         ranks = [rank for rank, number in enumerate(gained, 1) if number is not None]
         return float((1 / np.log2(np.array(ranks) + 1)).sum() / self.ideal)
 
@@ -178,7 +178,7 @@ def fit(
     """
     order = weights.ranking()
     best_first = sorted(read_judgements(qrels), key=lambda each: -each.relevance)
-    relevant = targets(each for each in best_first if each.relevance > 0)
+    relevant = judgements_by_query(each for each in best_first if each.relevance > 0)
     records = candidates.records
     asked = [(query, hits) for query, hits in candidates if query.id in relevant]
     if not asked:

@@ -21,7 +21,7 @@ import orjson
 from scipy.stats import rankdata
 
 from structkit.embeddings.pairs import read_pairs
-from structkit.scoring.classification import TRAIN, halves, right_answers
+from structkit.scoring.classification import TRAIN_SPLIT, right_answers, split_pairs
 from structkit.scoring.similarity import cosines
 
 Record = dict[str, Any]
@@ -89,8 +89,8 @@ def pair_values(embedded: Path) -> dict[str, list[Record]]:
     found: dict[str, list[Record]] = {}
     for task, chosen in rows.items():
         tested = pairs.take(chosen)
-        if any(record.get("split") == TRAIN for record in tested.records):
-            learned, tested = halves(tested)
+        if any(record.get("split") == TRAIN_SPLIT for record in tested.records):
+            learned, tested = split_pairs(tested)
             right = right_answers(learned, tested, seed=0).mean(axis=0)
             columns = {"right": right.tolist()}
         else:

@@ -16,7 +16,7 @@ import numpy as np
 
 from experiments.repositories import read
 from structkit.embeddings.reading import read_embeddings
-from structkit.embeddings.vectors import Floats, unit
+from structkit.embeddings.vectors import Floats, normalize_rows
 from structkit.records.jsonl import Record
 from structkit.records.output import write_records
 from structkit.searching.index import maxsim
@@ -34,7 +34,7 @@ def both_ways(left: Floats, right: Floats) -> float:
 def trees(file: str) -> Iterator[tuple[str, tuple[Floats, Floats]]]:
     """Yield the id of each tree, with its rows, the root first, and those of its words."""
     read_rows = read_embeddings([file], fields=True)
-    rows, first = unit(read_rows.vectors[:]), 0
+    rows, first = normalize_rows(read_rows.vectors[:]), 0
     spans = [each["span"] for each in read_rows.fields]
     for name, same in groupby(read_rows.doc_ids):
         here = slice(first, first + len([*same]))
@@ -46,7 +46,7 @@ def trees(file: str) -> Iterator[tuple[str, tuple[Floats, Floats]]]:
 def similarities(left: tuple[Floats, Floats], right: tuple[Floats, Floats]) -> dict[str, float]:
     """Return the similarity of two trees by each kind of rows: of nodes, and of words."""
     (nodes, words), (others, other_words) = left, right
-    means = [unit(each.mean(axis=0, keepdims=True)) for each in (words, other_words)]
+    means = [normalize_rows(each.mean(axis=0, keepdims=True)) for each in (words, other_words)]
     return {
         "root": float(nodes[0] @ others[0]),
         "nodes": both_ways(nodes, others),

@@ -30,7 +30,7 @@ from structkit.records.jsonl import Record
 from structkit.records.output import write_records
 from structkit.reproducibility import key
 from structkit.scoring.runs import Run, read_run
-from structkit.searching.fusion import min_max, rounded, top_hits, weighted_sum
+from structkit.searching.fusion import min_max, round_to_float32, top_hits, weighted_sum
 from structkit.searching.hits import run_records, write_run
 
 ANSWERS = 30  # passages, of which ten pages or more are left
@@ -65,7 +65,7 @@ def documents(parts: str, best: int) -> Iterator[Record]:
             name: sum(sorted(each, reverse=True)[:best]) / best
             for name, each in of_documents.items()
         }
-        yield from run_records(query_id, top_hits(rounded(means), len(means)))
+        yield from run_records(query_id, top_hits(round_to_float32(means), len(means)))
 
 
 def ask(pages: str, queries: Sequence[Record], model: str, cache: str, output: str) -> None:
@@ -178,7 +178,7 @@ def sums(
             if query["id"] in run and weight
         ]
         total = weighted_sum((run for run, _ in found), (weight for _, weight in found), min_max)
-        yield from run_records(query["id"], top_hits(rounded(total), 100))
+        yield from run_records(query["id"], top_hits(round_to_float32(total), 100))
 
 
 def table(folder: str, scores: str) -> Iterator[str]:

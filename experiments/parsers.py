@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 
 from structkit import plugin
-from structkit.commands.score.trees import agreement, binarized_spans, f1, plain_spans
+from structkit.commands.score.trees import binarized_spans, f1, plain_spans, span_counts
 from structkit.errors import UserError
 from structkit.records.jsonl import Records
 from structkit.registry import load
@@ -80,7 +80,7 @@ def row(name: str, options: dict[str, Any], gold: list[Tree]) -> str:
     seconds = time.process_time() - start
     pairs = list(zip(found, gold, strict=True))
     binary, as_they_are = (
-        f1(agreement(pairs, kind).sum(0)) for kind in (binarized_spans, plain_spans)
+        f1(span_counts(pairs, kind).sum(0)) for kind in (binarized_spans, plain_spans)
     )
     return f"| {name} | {binary:.1f} | {as_they_are:.1f} | {len(gold) / seconds:,.0f} |"
 

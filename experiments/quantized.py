@@ -21,9 +21,9 @@ from typing import Any
 import faiss
 import numpy as np
 
-from structkit.embeddings import SCALES
+from structkit.embeddings import SCALES_SUFFIX
 from structkit.embeddings.reading import Embeddings, read_embeddings
-from structkit.embeddings.vectors import BinaryRows, EmbeddingRow, blocks, pack_signs
+from structkit.embeddings.vectors import BinaryRows, EmbeddingRow, pack_signs, row_blocks
 from structkit.embeddings.writing import VectorFiles
 from structkit.registry import load
 from structkit.searching.hits import EmbeddedCorpus
@@ -47,7 +47,7 @@ def written(source: Embeddings, path: Path, kind: str) -> str:
     """The rows as codes, or with `float16` as such numbers."""
     rows = [EmbeddingRow(each) for each in source.ids]
     with VectorFiles(str(path), quantize=None if kind == "float16" else kind) as files:
-        for first, block in blocks(source.vectors):
+        for first, block in row_blocks(source.vectors):
             files.add(rows[first : first + len(block)], block)
         files.finish({"quantize": kind} if kind != "float16" else {})
     if kind == "float16":
@@ -86,7 +86,7 @@ def bytes_of(searcher: Any, way: Way) -> int:
     if way.backend == "approximate":
         return int(faiss.serialize_index(searcher.index).nbytes) // len(searcher.corpus.ids)
     found, path = read_embeddings([way.corpus]), Path(way.corpus)
-    scales = path.with_suffix(SCALES)
+    scales = path.with_suffix(SCALES_SUFFIX)
     size = path.stat().st_size + (scales.stat().st_size if scales.exists() else 0)
     return size // len(found.ids)
 

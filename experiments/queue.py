@@ -31,7 +31,7 @@ import yaml
 from experiments.kept import Record, keep, pair_values
 from experiments.quarter import EXPERIMENTS, within
 from experiments.report import losses
-from structkit.commands.score.table import table
+from structkit.commands.score.table import score_table
 from tests.jsonl import read
 
 LIST = Path("experiments/queue.yaml")
@@ -236,7 +236,7 @@ def running_seed() -> str:
 
 def page() -> str:
     """Return the page of the queue, which is the same whether it runs or not."""
-    return HEAD + table(state(), markdown=True) + "\n"
+    return HEAD + score_table(state(), markdown=True) + "\n"
 
 
 def main() -> None:
@@ -255,7 +255,7 @@ def main() -> None:
             sys.exit("stopped: the next run continues from the last checkpoint")
     else:
         PAGE.write_text(page(), "utf-8")
-        print(table(state(running_seed())))
+        print(score_table(state(running_seed())))
 
 
 if __name__ == "__main__":

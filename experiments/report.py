@@ -36,8 +36,8 @@ import orjson
 
 from experiments.kept import Record, by_run, join, keep, kept, name_of
 from experiments.pooling import pooled
-from structkit.commands.score.table import Column, pad, table
-from structkit.scoring.measures import Values, compare, interval
+from structkit.commands.score.table import Column, pad_columns, score_table
+from structkit.scoring.measures import Values, compare_values, interval
 from tests.jsonl import read as records
 
 TESTED = ("difference", "difference_low", "difference_high", "p_randomization")
@@ -109,7 +109,7 @@ class Systems:
                     self.values[name].mean(axis=0)[:, column] for name in (other, system)
                 )
                 names = {"system": system, "against": other, "measure": self.measures[column]}
-                result = compare(ours, theirs)
+                result = compare_values(ours, theirs)
                 found.append(names | {name: result[name] for name in TESTED})
         return found
 
@@ -307,9 +307,9 @@ def section(name: str, content: Mapping[str, Any], words: str) -> str:
     parts = [
         f"## {content['title']}",
         words.strip(),
-        table([main_values(row, suite=suite) for row in content["rows"]], markdown=True),
+        score_table([main_values(row, suite=suite) for row in content["rows"]], markdown=True),
         f"Stated hypotheses, corrected for {len(stated)}:" if stated else "",
-        table([tested(each) for each in stated], markdown=True),
+        score_table([tested(each) for each in stated], markdown=True),
         f"```sh\n{content['command']}\n```",
         f"{seeds}{trainings}All values with their intervals, the hashes of the data and {others} "
         f"other pairs, uncorrected, are in [{name}.json](reports/{name}.json).",
@@ -391,7 +391,7 @@ def hypotheses(stated: Sequence[Record]) -> str:
         mean, low, high = (f"{each[f'difference{end}']:.{digits}f}" for end in ("", *ENDS[:2]))
         p = "< 0.001" if each["p_holm"] < 0.001 else f"{each['p_holm']:.3f}"
         row[measured(each)] = f"{mean} [{low}, {high}] p {p}"
-    head, *lines = pad(
+    head, *lines = pad_columns(
         [Column([name, *(row.get(name, "") for row in rows.values())]) for name in columns]
     )
     rule = ["-" * len(name) for name in head]

@@ -35,7 +35,7 @@ from structkit.asking import answers
 from structkit.records.jsonl import Record, Records
 from structkit.records.output import write_records
 from structkit.scoring.measures import interval
-from structkit.searching.words import QUESTION
+from structkit.searching.words import QUESTION_WORDS
 from structkit.structure.english import STOPWORDS
 
 
@@ -92,7 +92,7 @@ def ripgrep(folder: Path, model: str) -> Answer:
     def answer(query: str, k: int) -> list[Found]:
         words = dict.fromkeys(re.findall(r"[a-z][a-z0-9]{2,}", query.lower()))
         lines: Counter[str] = Counter()
-        for word in [each for each in words if each not in STOPWORDS | QUESTION] or [query]:
+        for word in [each for each in words if each not in STOPWORDS | QUESTION_WORDS] or [query]:
             asked = [*command, "--regexp", word, "."]
             done = subprocess.run(asked, cwd=folder, capture_output=True, text=True, check=False)
             for line in done.stdout.splitlines():

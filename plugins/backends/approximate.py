@@ -18,21 +18,28 @@ import orjson
 from structkit import plugin
 from structkit.embeddings.reading import (
     Embeddings,
+    check_unique,
     id_line,
+    read_errors,
     read_fields,
     read_ids,
     read_meta,
-    reading,
     same_model,
-    unique,
 )
-from structkit.embeddings.vectors import NEARLY, IntArray, Matrix, Vectors, are_unit, blocks
+from structkit.embeddings.vectors import (
+    UNIT_TOLERANCE,
+    IntArray,
+    Matrix,
+    Vectors,
+    are_unit,
+    row_blocks,
+)
 from structkit.errors import UserError, flag
 from structkit.paths import refuse_pipe
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import cannot_read
 from structkit.records.output import refuse_existing, whole_folder
-from structkit.searching.exact import RESCORED, Exact, candidates_factor
+from structkit.searching.exact import RESCORE_FACTORS, Exact, candidates_factor
 from structkit.searching.hits import (
     EmbeddedCorpus,
     Hit,
@@ -44,16 +51,16 @@ from structkit.searching.hits import (
 )
 from structkit.searching.options import SearchOptions
 
-TAKEN = ("explain", "index", "parameters", "save_index", "similarity")
-METRICS = {faiss.METRIC_L2: "euclidean", faiss.METRIC_L1: "manhattan"}
-STEP = 1024  # rows added between updates of the progress
-SAMPLE = 64  # training rows per cluster, as faiss recommends (39 … 256)
-CODES = {"int8": "SQ8,RFlat", "binary": "RaBitQ,RFlat"}
-REFINED = ",RFlat"  # codes with the vectors beside them
-MANY = 10_000  # rows from which codes are worth training
+SUPPORTED_OPTIONS = ("explain", "index", "parameters", "save_index", "similarity")
+SIMILARITY_OF_METRIC = {faiss.METRIC_L2: "euclidean", faiss.METRIC_L1: "manhattan"}
+ROWS_PER_ADD = 1024  # rows added between updates of the progress
+TRAINING_ROWS_PER_CLUSTER = 64  # training rows per cluster, as faiss recommends (39 … 256)
+CODE_FACTORIES = {"int8": "SQ8,RFlat", "binary": "RaBitQ,RFlat"}
+RESCORED_SUFFIX = ",RFlat"  # codes with the vectors beside them
+MIN_CODED_ROWS = 10_000  # rows from which codes are worth training
 
 
-class OfFaiss(Searcher):
+class FaissSearcher(Searcher):
     """Index of rows; a document of several ones has the score of the best one found.
 
     Where it finds too few documents for a query, all its rows are compared: a graph has no way to
@@ -78,7 +85,7 @@ class OfFaiss(Searcher):
         hits, k = self.best(self.index, queries, k), min(k, self.documents)
         self.queries += len(hits)
         if short := [number for number, found in enumerate(hits) if len(found) < k]:
-            with comparing_all(self.index) as index:
+            with compare_all(self.index) as index:
                 again = self.best(index, queries[short], k)
             for number, found in zip(short, again, strict=True):
                 hits[number] = found
@@ -115,7 +122,7 @@ class OfFaiss(Searcher):
         try:
             scores, numbers = index.search(np.ascontiguousarray(queries), rows)
         except RuntimeError as error:
-            problem = f"faiss cannot search this index ({message_of(error)})"
+            problem = f"faiss cannot search this index ({faiss_message(error)})"
             raise UserError(problem, f"give another {flag('index')}") from None
         if not np.isfinite(scores[numbers >= 0]).all():
             problem = "the index or a query holds NaN or infinity"
@@ -135,8 +142,10 @@ class OfFaiss(Searcher):
 
     def _equal(self, number: int) -> Sequence[int]:
         """Return the rows for a number in the index; none for -1."""
-        if self.which is None or number < 0:
-            return [number] * (number >= 0)
+        if number < 0:
+            return []
+        if self.which is None:
+            return [number]
         return self._rows[self._starts[number] : self._starts[number + 1]]
 
     def _hit(self, score: float, row: int) -> Hit:
@@ -154,33 +163,33 @@ class Backend(plugin.Backend):
         """Open the index of a corpus, or the index in a folder."""
         if options.similarity == "maxsim":
             return self._of_rows(corpus, options)
-        check_options(options, "approximate", *TAKEN)
+        check_options(options, "approximate", *SUPPORTED_OPTIONS)
         which = None
         if corpus.index:
             index, embeddings, which = read_index(Path(corpus.index), options)
-            if METRICS.get(index.metric_type) != options.similarity:
+            if SIMILARITY_OF_METRIC.get(index.metric_type) != options.similarity:
                 check_similarity(options, "approximate", unit=bool(embeddings.meta.get("unit")))
         else:
             if options.save_index:
                 refuse_existing(options.save_index, "save_index")
             embeddings = corpus.read(options)
-            unit = options.similarity == "cosine" and are_unit(embeddings.vectors, NEARLY)
+            unit = options.similarity == "cosine" and are_unit(embeddings.vectors, UNIT_TOLERANCE)
             check_similarity(options, "approximate", unit=unit)
             vectors = embeddings.vectors
             if options.index.lower().startswith("hnsw"):  # equal rows would fill its links
-                rows, which = different(vectors)
+                rows, which = distinct_rows(vectors)
                 vectors = vectors.take(rows)
-            index = build(vectors, options.index)
+            index = build_index(vectors, options.index)
             if options.save_index:
-                save(index, embeddings, options, options.save_index, which)
+                save_index(index, embeddings, options, options.save_index, which)
         if options.parameters is not None:
             set_parameters(index, options.parameters)
-        return OfFaiss(index, embeddings, options, which)
+        return FaissSearcher(index, embeddings, options, which)
 
     def _of_rows(self, corpus: EmbeddedCorpus, options: SearchOptions) -> Exact:
         """Open an index of rows for maxsim; a saved one lacks the vectors."""
-        check_options(options, "approximate", *TAKEN, "rescore")
-        factor, others = candidates_factor(options, RESCORED["maxsim"])
+        check_options(options, "approximate", *SUPPORTED_OPTIONS, "rescore")
+        factor, others = candidates_factor(options, RESCORE_FACTORS["maxsim"])
         if corpus.index and not options.rescore:
             problem = f"{flag('similarity', 'maxsim')} needs the vectors of a saved index"
             raise UserError(problem, f"name them with {flag('rescore')}", status=2)
@@ -188,36 +197,36 @@ class Backend(plugin.Backend):
         rows = EmbeddedCorpus(files, corpus.encoded).read(options, scan=not corpus.index)
         if corpus.index:
             index = open_index(Path(corpus.index), options)
-            with reading(beside := str(Path(corpus.index, "meta.json")), built_again()):
-                meta = read_meta(beside, *rows.vectors.shape, again=built_again())
+            with read_errors(beside := str(Path(corpus.index, "meta.json")), build_again_remedy()):
+                meta = read_meta(beside, *rows.vectors.shape, again=build_again_remedy())
             same_model(rows.model, meta["model_sha256"], files[0], corpus.files[0])
             if meta.get("documents") != documents_of(rows):
-                raise UserError("is not of these rows", built_again()).at(corpus.files[0])
+                raise UserError("is not of these rows", build_again_remedy()).at(corpus.files[0])
         else:
-            index = build(rows.vectors, options.index, rescored=False)
+            index = build_index(rows.vectors, options.index, rescored=False)
             if options.save_index:
                 refuse_existing(options.save_index, "save_index")
-                save(index, rows, options, options.save_index, None)
+                save_index(index, rows, options, options.save_index, None)
         if others:
             set_parameters(index, others)
         return Exact(rows, options, index, factor)
 
 
-def different(vectors: Matrix) -> tuple[IntArray, IntArray | None]:
+def distinct_rows(vectors: Matrix) -> tuple[IntArray, IntArray | None]:
     """Return the rows that equal no earlier one, and which of these each row equals, if others do.
 
-    >>> different(Matrix([np.float32([[1, 2], [3, 4], [1, 2]])]))
+    >>> distinct_rows(Matrix([np.float32([[1, 2], [3, 4], [1, 2]])]))
     (array([0, 1]), array([0, 1, 0]))
     """
     number = defaultdict[bytes, int](int)
     number.default_factory = number.__len__
-    rows = (row.tobytes() for _, block in blocks(vectors) for row in block)
+    rows = (row.tobytes() for _, block in row_blocks(vectors) for row in block)
     which = np.array([number[blake2b(row, digest_size=16).digest()] for row in rows])
     first = np.unique(which, return_index=True)[1]
     return first, which if len(first) < len(which) else None
 
 
-def build(vectors: Matrix, name: str, *, rescored: bool = True) -> Any:
+def build_index(vectors: Matrix, name: str, *, rescored: bool = True) -> Any:
     """Build a trained and filled faiss index for inner products.
 
     `hnsw` is HNSW32. `ivf` has about 2 √n clusters; with many rows it first compares 4-bit codes of
@@ -228,14 +237,22 @@ def build(vectors: Matrix, name: str, *, rescored: bool = True) -> Any:
     the vectors of the best rows: these are not in an index whose rows are not `rescored`.
     """
     rows, dimensions = vectors.shape
-    clusters = max(1, min(int(2 * math.sqrt(rows)), rows // SAMPLE or 1))
-    codes = f"PQ{dimensions // 2}x4fsr,RFlat" if rows >= MANY and dimensions % 2 == 0 else "Flat"
-    presets = {"hnsw": "HNSW32", "ivf": f"IVF{clusters},{codes}", "flat": "Flat", **CODES}
-    factory = presets.get(name, name) if rescored else presets.get(name, name).removesuffix(REFINED)
+    clusters = max(1, min(int(2 * math.sqrt(rows)), rows // TRAINING_ROWS_PER_CLUSTER or 1))
+    codes = (
+        f"PQ{dimensions // 2}x4fsr,RFlat"
+        if rows >= MIN_CODED_ROWS and dimensions % 2 == 0
+        else "Flat"
+    )
+    presets = {"hnsw": "HNSW32", "ivf": f"IVF{clusters},{codes}", "flat": "Flat", **CODE_FACTORIES}
+    factory = (
+        presets.get(name, name)
+        if rescored
+        else presets.get(name, name).removesuffix(RESCORED_SUFFIX)
+    )
     try:
         index: Any = faiss.index_factory(dimensions, factory, faiss.METRIC_INNER_PRODUCT)
     except (RuntimeError, TypeError) as error:  # TypeError for invalid Unicode
-        reason = message_of(error).partition("\n")[0]
+        reason = faiss_message(error).partition("\n")[0]
         raise UserError(
             f"{flag('index', name)} is not an index that faiss knows ({reason})",
             "use flat, hnsw, ivf, int8, binary, or a factory string such as IVF1024,PQ32",
@@ -246,25 +263,25 @@ def build(vectors: Matrix, name: str, *, rescored: bool = True) -> Any:
         index.hnsw.efConstruction, index.hnsw.efSearch = 200, 128
     try:
         if not index.is_trained:
-            index.train(sample(vectors, SAMPLE * max(clusters, 4096)))
+            index.train(training_rows(vectors, TRAINING_ROWS_PER_CLUSTER * max(clusters, 4096)))
         with progress(f"build {name}", lambda: Position(done, done, rows, noun="rows")):
-            for first, block in blocks(vectors, STEP):
+            for first, block in row_blocks(vectors, ROWS_PER_ADD):
                 index.add(np.ascontiguousarray(block))
                 done = first + len(block)
     except RuntimeError as error:
         raise UserError(
-            f"faiss cannot build {factory} of {rows:,} rows ({message_of(error)})",
+            f"faiss cannot build {factory} of {rows:,} rows ({faiss_message(error)})",
             f"use fewer clusters or codes, or {flag('index', 'hnsw')}",
         ) from None
     if name == "ivf":
         set_parameters(index, f"nprobe={max(8, clusters // (12 if rescored else 48))}")
-    if name in RESCORED and factory.endswith(REFINED):
-        set_parameters(index, f"k_factor_rf={RESCORED[name]}")
+    if name in RESCORE_FACTORS and factory.endswith(RESCORED_SUFFIX):
+        set_parameters(index, f"k_factor_rf={RESCORE_FACTORS[name]}")
     return index
 
 
 @contextmanager
-def comparing_all(index: Any) -> Iterator[Any]:
+def compare_all(index: Any) -> Iterator[Any]:
     """Let an index compare all rows, if it can."""
     graph = faiss.downcast_index(index)
     storage = faiss.downcast_index(graph.storage) if isinstance(graph, faiss.IndexHNSW) else None
@@ -280,7 +297,7 @@ def comparing_all(index: Any) -> Iterator[Any]:
         yield index
 
 
-def sample(vectors: Matrix, maximum: int) -> Vectors:
+def training_rows(vectors: Matrix, maximum: int) -> Vectors:
     """Return at most `maximum` rows, spread evenly."""
     numbers = np.linspace(0, len(vectors) - 1, min(maximum, len(vectors))).astype(np.int64)
     return np.ascontiguousarray(vectors[numbers])
@@ -299,7 +316,7 @@ def set_parameters(index: Any, parameters: str) -> None:
         ) from None
 
 
-def save(
+def save_index(
     index: Any, corpus: Embeddings, options: SearchOptions, folder: str, which: IntArray | None
 ) -> None:
     """Write the folder of an index, whole: `index` and `docid` as in Pyserini, and more.
@@ -312,7 +329,7 @@ def save(
         "index": options.index,
         "filters": list(options.filter),
         "model_sha256": corpus.model,
-        "unit": are_unit(corpus.vectors, NEARLY),
+        "unit": are_unit(corpus.vectors, UNIT_TOLERANCE),
         "dimensions": corpus.meta.get("dimensions"),
     }
     contents: dict[str, Iterator[bytes]] = {
@@ -328,7 +345,7 @@ def save(
         try:
             faiss.write_index(index, str(new / "index"))
         except RuntimeError as error:
-            raise OSError(message_of(error)) from None
+            raise OSError(faiss_message(error)) from None
         if which is not None:
             np.save(new / "rows.npy", which)
         for name, lines in contents.items():
@@ -348,20 +365,20 @@ def read_index(folder: Path, options: SearchOptions) -> tuple[Any, Embeddings, I
 
     The vectors of its rows are only in the index.
     """
-    index, again = open_index(folder, options), built_again()
+    index, again = open_index(folder, options), build_again_remedy()
     which, rows = None, folder / "rows.npy"
     if rows.exists():
-        with reading(str(rows), again):
+        with read_errors(str(rows), again):
             which = np.load(rows, allow_pickle=False)
             if {*which.tolist()} != {*range(index.ntotal)}:
                 raise ValueError("it names other rows than the index has")
     size = index.ntotal if which is None else len(which)
-    return index, _rows(folder, size, index.d, again), which
+    return index, _index_rows(folder, size, index.d, again), which
 
 
 def open_index(folder: Path, options: SearchOptions) -> Any:
     """Return the index of faiss in a folder."""
-    path, again = folder / "index", built_again()
+    path, again = folder / "index", build_again_remedy()
     if not os.path.lexists(path):
         problem, remedy = "is a folder without an index", f"a folder of {flag('save_index')}"
         raise UserError(problem, f"name embeddings, or {remedy}").at(str(folder))
@@ -377,13 +394,13 @@ def open_index(folder: Path, options: SearchOptions) -> Any:
     except OSError as error:
         raise cannot_read(error).at(str(path)) from None
     except (RuntimeError, MemoryError) as error:  # for a damaged size faiss asks for all memory
-        reason = "larger than memory" if isinstance(error, MemoryError) else message_of(error)
+        reason = "larger than memory" if isinstance(error, MemoryError) else faiss_message(error)
         problem = f"is damaged, or not an index (faiss: {reason})"
         raise UserError(problem, again).at(str(path)) from None
     return index
 
 
-def _rows(folder: Path, rows: int, dimensions: int, again: str) -> Embeddings:
+def _index_rows(folder: Path, rows: int, dimensions: int, again: str) -> Embeddings:
     """Return the metadata of an index's rows, with vectors of zeros, which take no memory."""
     doc_ids = read_ids(str(folder / "docid"), rows, again)
     zeros = np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (rows, dimensions), (0, 0))
@@ -391,18 +408,18 @@ def _rows(folder: Path, rows: int, dimensions: int, again: str) -> Embeddings:
     if not meta_path.exists():
         return Embeddings(doc_ids, Matrix([zeros]), 0.0)
     meta = read_meta(str(meta_path), rows, dimensions, again=again)
-    ids = unique(read_ids(str(names), rows, again), str(names))
+    ids = check_unique(read_ids(str(names), rows, again), str(names))
     empty = kept.exists() and not kept.stat().st_size  # if nothing was kept
     fields = [] if empty else read_fields(str(kept), rows, again)
     return Embeddings(doc_ids, Matrix([zeros]), 0.0, ids, fields, meta)
 
 
-def built_again() -> str:
+def build_again_remedy() -> str:
     """Return the remedy for a damaged index."""
     return f"build the index again with {flag('save_index')}"
 
 
-def message_of(error: Exception) -> str:
+def faiss_message(error: Exception) -> str:
     """Return the message of faiss, without the place in its source."""
     text = str(error).strip()
     return text.partition(".cpp:")[2].partition(": ")[2] or text

@@ -16,7 +16,7 @@ import numpy as np
 from structkit import plugin
 from structkit.embeddings.reading import Embeddings
 from structkit.embeddings.vectors import (
-    NEARLY,
+    UNIT_TOLERANCE,
     BinaryRows,
     Int8Rows,
     IntArray,
@@ -25,7 +25,13 @@ from structkit.embeddings.vectors import (
     pack_signs,
 )
 from structkit.errors import UserError, flag
-from structkit.searching.exact import FACTOR, RESCORED, Exact, candidates_factor, same_rows
+from structkit.searching.exact import (
+    RESCORE_FACTORS,
+    RESCORE_PARAMETER,
+    Exact,
+    candidates_factor,
+    same_rows,
+)
 from structkit.searching.hits import EmbeddedCorpus, check_options, check_similarity
 from structkit.searching.index import Index
 from structkit.searching.options import SearchOptions
@@ -70,17 +76,19 @@ class Backend(plugin.Backend):
                 status=2,
             ).at(corpus.files[0])
         binary = all(isinstance(part, BinaryRows) for part in parts)
-        factor, others = candidates_factor(options, RESCORED["binary" if binary else "int8"])
+        factor, others = candidates_factor(options, RESCORE_FACTORS["binary" if binary else "int8"])
         if others:
-            problem = f"{flag('parameters', options.parameters)}: codes take only {FACTOR}"
-            remedy = f"{FACTOR}=20 rescores 20 times as many rows as returned"
+            problem = (
+                f"{flag('parameters', options.parameters)}: codes take only {RESCORE_PARAMETER}"
+            )
+            remedy = f"{RESCORE_PARAMETER}=20 rescores 20 times as many rows as returned"
             raise UserError(problem, remedy, status=2)
         vectors = codes
         if options.rescore:  # most of these rows are never read
             vectors = EmbeddedCorpus(options.rescore).read(options, scan=False)
             same_rows(vectors, options.rescore[0], codes, corpus.files[0])
         if options.similarity != "maxsim":
-            unit = options.similarity == "cosine" and are_unit(vectors.vectors, NEARLY)
+            unit = options.similarity == "cosine" and are_unit(vectors.vectors, UNIT_TOLERANCE)
             check_similarity(options, "codes", unit=unit)
         index = SignsIndex(codes) if binary else Index(replace(codes, doc_ids=codes.ids))
         return Exact(vectors, options, index, factor)

@@ -7,7 +7,7 @@ from structkit.formats.interchange import Fields, Part, Parts, Row
 from structkit.records.fields import DOCUMENT_FIELDS, QUERY_FIELDS
 from structkit.records.jsonl import Record
 
-QRELS = {"query-id": "string", "corpus-id": "string", "score": "int64"}
+BEIR_QRELS_COLUMNS = {"query-id": "string", "corpus-id": "string", "score": "int64"}
 
 
 class Format(plugin.Format):
@@ -17,7 +17,9 @@ class Format(plugin.Format):
         return {
             "corpus": Part(("corpus.jsonl",), read_document, write_document),
             "queries": Part(("queries.jsonl",), read_query, write_query),
-            "qrels": Part((f"qrels/{split}.tsv",), read_judgement, write_judgement, "tab", QRELS),
+            "qrels": Part(
+                (f"qrels/{split}.tsv",), read_judgement, write_judgement, "tab", BEIR_QRELS_COLUMNS
+            ),
         }
 
 

@@ -8,7 +8,7 @@ from structkit.formats.codesearchnet import function_row
 from structkit.formats.interchange import Fields, Part, Parts, Row
 from structkit.records.jsonl import Record
 
-TEST = {"function": "code", "function_tokens": "code_tokens"}  # the test set's names
+TEST_SET_NAMES = {"function": "code", "function_tokens": "code_tokens"}  # the test set's names
 
 
 class Format(plugin.Format):
@@ -28,7 +28,7 @@ class Format(plugin.Format):
 
 def read_function(row: Fields) -> Record:
     """Return a function; its `idx` is the id."""
-    function = Fields((TEST.get(name, name), value) for name, value in row.items())
+    function = Fields((TEST_SET_NAMES.get(name, name), value) for name, value in row.items())
     code = function.pop_field("code")
     return {"id": function.pop_id("idx"), "code": code, **function}
 

@@ -8,12 +8,12 @@ from structkit.formats.interchange import Fields, Labels, Part, Parts, Row
 from structkit.records.jsonl import Record
 from structkit.scoring.qrels import parse_gains
 
-PRODUCT = dict.fromkeys(
+PRODUCT_COLUMNS = dict.fromkeys(
     "product_id product_title product_description product_bullet_point product_brand "
     "product_color product_locale".split(),
     "string",
 )
-EXAMPLE = {
+EXAMPLE_COLUMNS = {
     "example_id": "int64",
     "query": "string",
     "query_id": "int64",
@@ -24,30 +24,30 @@ EXAMPLE = {
     "large_version": "int64",
     "split": "string",
 }
-FIELDS = {
+PRODUCT_FIELDS = {
     "product_title": "title",
     "product_description": "description",
     "product_brand": "brand",
     "product_color": "color",
 }
-WORDS = {"exact": "E", "substitute": "S", "complement": "C", "irrelevant": "I"}
-STARTS = ("shopping_queries_dataset_", "")
-ENDINGS = ("parquet", "jsonl", "csv")
-SETS = ("small_version", "large_version")
+LABEL_WORDS = {"exact": "E", "substitute": "S", "complement": "C", "irrelevant": "I"}
+FILE_PREFIXES = ("shopping_queries_dataset_", "")
+FILE_ENDINGS = ("parquet", "jsonl", "csv")
+VERSION_FIELDS = ("small_version", "large_version")
 
 
 class Format(plugin.Format):
     """Products; judgements, and the queries in them."""
 
     def parts(self, split: str) -> Parts:
-        judged = ProductExamples(Labels(parse_gains("esci-documented"), WORDS))
+        judged = ProductExamples(Labels(parse_gains("esci-documented"), LABEL_WORDS))
         products, examples = (
-            tuple(f"{start}{kind}.{ending}" for start in STARTS for ending in ENDINGS)
+            tuple(f"{start}{kind}.{ending}" for start in FILE_PREFIXES for ending in FILE_ENDINGS)
             for kind in ("products", "examples")
         )
         return {
-            "corpus": Part(products, read_product, write_product, names=PRODUCT),
-            "qrels": Part(examples, judged.read, judged.write, names=EXAMPLE),
+            "corpus": Part(products, read_product, write_product, names=PRODUCT_COLUMNS),
+            "qrels": Part(examples, judged.read, judged.write, names=EXAMPLE_COLUMNS),
             "queries": Part(examples, judged.read_query),
         }
 
@@ -68,7 +68,7 @@ def write_id(record: Fields, name: str) -> Row:
 
 def read_product(row: Fields) -> Record:
     """Return a product; the lines of its bullet points are `bullets`."""
-    record = {"id": read_id(row), "language": "product", **row.move(FIELDS)}
+    record = {"id": read_id(row), "language": "product", **row.move(PRODUCT_FIELDS)}
     if bullets := row.pop_field("product_bullet_point", default=""):
         record["bullets"] = bullets.split("\n")
     return record | row
@@ -77,14 +77,14 @@ def read_product(row: Fields) -> Record:
 def write_product(record: Fields) -> Row:
     """Return a row of the products."""
     row = write_id(record, "id") | {"product_title": record.pop_field("title", default=None)}
-    for theirs, ours in FIELDS.items():
+    for theirs, ours in PRODUCT_FIELDS.items():
         row[theirs] = row.get(theirs) or record.pop_field(ours, default=None)
     bullets = record.pop_texts("bullets")
     if any("\n" in item for item in bullets):
         raise UserError('an item of "bullets" holds a line break', "write one item per line")
     if record.get("language") == "product":
         del record["language"]
-    return {name: row.get(name) for name in PRODUCT} | {
+    return {name: row.get(name) for name in PRODUCT_COLUMNS} | {
         "product_bullet_point": "\n".join(bullets) or None
     }
 
@@ -103,7 +103,7 @@ class ProductExamples:
             "query_id": row.pop_text("query_id"),
             "doc_id": read_id(row),
             **self.labels.read(row.pop_field("esci_label")),
-            **{name: row.pop_whole(name) for name in SETS if name in row},
+            **{name: row.pop_whole(name) for name in VERSION_FIELDS if name in row},
             **row,
         }
 
@@ -127,5 +127,5 @@ class ProductExamples:
         row |= {"query": record.pop_field("query"), "esci_label": self.labels.pop_label(record)}
         if "id" in record:
             row["example_id"] = record.pop_whole("id")
-        row |= record.move({name: name for name in (*SETS, "split")})
-        return {name: row.get(name) for name in EXAMPLE}
+        row |= record.move({name: name for name in (*VERSION_FIELDS, "split")})
+        return {name: row.get(name) for name in EXAMPLE_COLUMNS}

@@ -7,7 +7,7 @@ from structkit.errors import RECORD_REMEDY, UserError
 from structkit.formats.interchange import Fields, Part, Parts, Row
 from structkit.records.jsonl import Record
 
-SCORES = {"positive_scores": "pos_scores", "negative_scores": "neg_scores"}
+SCORE_FIELDS = {"positive_scores": "pos_scores", "negative_scores": "neg_scores"}
 
 
 class Format(plugin.Format):
@@ -31,7 +31,7 @@ def read_example(row: Fields) -> Record:
         record["positives"] = positives
     if negatives:
         record["negatives"] = negatives
-    record |= row.move({theirs: ours for ours, theirs in SCORES.items()})
+    record |= row.move({theirs: ours for ours, theirs in SCORE_FIELDS.items()})
     positive, negative = record.get("positive_scores"), record.get("negative_scores")
     if isinstance(positive, list) and isinstance(negative, list):
         for name, scores, texts in (("pos", positive, positives), ("neg", negative, negatives)):
@@ -58,5 +58,5 @@ def write_example(record: Fields) -> Row:
         "query": record.pop_field("query"),
         "pos": [positive, *record.pop_texts("positives")[1:]],
         "neg": negatives,
-        **record.move(SCORES | {"prompt": "prompt", "type": "type"}),
+        **record.move(SCORE_FIELDS | {"prompt": "prompt", "type": "type"}),
     }

@@ -9,18 +9,18 @@ from structkit.errors import UserError, program
 from structkit.formats.interchange import Fields, Part, Parts, Row
 
 MEASURE = re.compile(r"(nDCG|RR|R|P|AP|Success)@([0-9]+)")
-NAMES = {"nDCG": "ndcg", "RR": "mrr", "R": "recall", "P": "precision", "AP": "map"}
-MAIN = "ndcg_at_10"  # of MTEB's retrieval tasks
+MTEB_NAMES = {"nDCG": "ndcg", "RR": "mrr", "R": "recall", "P": "precision", "AP": "map"}
+MAIN_MEASURE = "ndcg_at_10"  # of MTEB's retrieval tasks
 
 
 class Format(plugin.Format):
     """The scores of one run."""
 
     def parts(self, split: str) -> Parts:
-        return {"scores": Part(("results.json",), write=Results(split).write)}
+        return {"scores": Part(("results.json",), write=ResultFile(split).write)}
 
 
-class Results:
+class ResultFile:
     """Writes the one result that a file holds."""
 
     def __init__(self, split: str) -> None:
@@ -38,7 +38,7 @@ class Results:
         if not scores:
             remedy = f"use {program('score', measures='nDCG@10 R@100')}"
             raise UserError("there is no measure", remedy)
-        main = MAIN if MAIN in scores else next(iter(scores))
+        main = MAIN_MEASURE if MAIN_MEASURE in scores else next(iter(scores))
         row = {
             "dataset_revision": record.pop_field("dataset_revision", default=""),
             "task_name": task,
@@ -66,5 +66,5 @@ def measures(record: Fields) -> list[tuple[str, float]]:
         match = MEASURE.fullmatch(name)
         if match:
             value = record.pop_field(name, kind=float)
-            measures.append((f"{NAMES.get(match[1], 'hit_rate')}_at_{match[2]}", value))
+            measures.append((f"{MTEB_NAMES.get(match[1], 'hit_rate')}_at_{match[2]}", value))
     return measures

@@ -7,8 +7,8 @@ from structkit.errors import RECORD_REMEDY, UserError, program
 from structkit.formats.interchange import Fields, Part, Parts, Row
 from structkit.records.jsonl import Record
 
-LABELS = ("label", "labels", "score", "scores")
-FILES = ("train.jsonl", "*.jsonl", "*.csv", "*.tsv", "*.parquet")
+LABEL_FIELDS = ("label", "labels", "score", "scores")
+TRAINING_FILES = ("train.jsonl", "*.jsonl", "*.csv", "*.tsv", "*.parquet")
 
 
 class Format(plugin.Format):
@@ -16,7 +16,7 @@ class Format(plugin.Format):
 
     def parts(self, split: str) -> Parts:
         read, write = ExampleReader().read, ExampleWriter().write
-        return {"examples": Part(FILES, read, write, ordered=True)}
+        return {"examples": Part(TRAINING_FILES, read, write, ordered=True)}
 
 
 class ExampleReader:
@@ -31,7 +31,7 @@ class ExampleReader:
     def read(self, row: Fields) -> Record:
         """Return an example with its labels and scores, as numbers, and its id."""
         labels: Record = {}
-        for name in LABELS:
+        for name in LABEL_FIELDS:
             if isinstance(row.get(name), str):
                 number = row.pop_number(name)
                 whole = name.startswith("label") and number.is_integer()
@@ -84,4 +84,4 @@ class ExampleWriter:
             raise UserError(problem, remedy)
         numbered = {f"negative_{place}": text for place, text in enumerate(negatives, 1)}
         row = {"anchor": query, "positive": positive, **numbered}
-        return row | record.move({name: name for name in LABELS})
+        return row | record.move({name: name for name in LABEL_FIELDS})

@@ -10,7 +10,7 @@ from structkit.formats.interchange import Fields, Part, Parts, Row
 from structkit.records.fields import DOCUMENT_FIELDS, QUERY_FIELDS
 from structkit.records.jsonl import Record
 
-SIDES = ("positive", "negative")
+PASSAGE_SIDES = ("positive", "negative")
 
 
 class Format(plugin.Format):
@@ -31,7 +31,7 @@ def read_example(row: Fields) -> Record:
     Rows of version 2 only name documents: `positive_ids`, `negative_ids` and no texts.
     """
     record = {"id": row.pop_id("query_id"), "query": row.pop_field("query", "query_text")}
-    for side in SIDES:
+    for side in PASSAGE_SIDES:
         if f"{side}_passages" in row:
             record |= passages(row.pop_field(f"{side}_passages", kind=list, default=[]), side)
         else:
@@ -71,7 +71,7 @@ def write_example(record: Fields) -> Row:
         del record["id"]
     query = record.pop_field("query")
     if "positive" not in record and "positive_ids" in record:
-        ids = {f"{side}_document_ids": record.pop_texts(f"{side}_ids") for side in SIDES}
+        ids = {f"{side}_document_ids": record.pop_texts(f"{side}_ids") for side in PASSAGE_SIDES}
         return {"query_id": query_id, "query_text": query, **ids}
     first = record.pop_field("positive")
     positives = [first, *record.pop_texts("positives")[1:]]

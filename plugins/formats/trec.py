@@ -6,12 +6,14 @@ from structkit import plugin
 from structkit.formats.interchange import Fields, Part, Parts, Row, plain_line
 from structkit.records.jsonl import Record
 
-TAG = "structkit"
-RUN = dict.fromkeys(("query_id", "Q0", "doc_id", "rank", "score", "tag"), "string")
-QRELS = dict.fromkeys(("query_id", "iteration", "doc_id", "relevance"), "string")
-PAIR = {"query_id": str, "doc_id": str}
-HIT = plain_line(f"%s Q0 %s %s %r {TAG}\n", {**PAIR, "rank": int, "score": float})
-GAIN = plain_line("%s 0 %s %s\n", {**PAIR, "relevance": int})
+RUN_TAG = "structkit"
+RUN_COLUMNS = dict.fromkeys(("query_id", "Q0", "doc_id", "rank", "score", "tag"), "string")
+TREC_QRELS_COLUMNS = dict.fromkeys(("query_id", "iteration", "doc_id", "relevance"), "string")
+PAIR_TYPES = {"query_id": str, "doc_id": str}
+PLAIN_HIT_LINE = plain_line(
+    f"%s Q0 %s %s %r {RUN_TAG}\n", {**PAIR_TYPES, "rank": int, "score": float}
+)
+PLAIN_JUDGEMENT_LINE = plain_line("%s 0 %s %s\n", {**PAIR_TYPES, "relevance": int})
 
 
 class Format(plugin.Format):
@@ -20,8 +22,15 @@ class Format(plugin.Format):
     def parts(self, split: str) -> Parts:
         runs, qrels = ("run.trec", "*.trec", "*.run"), ("qrels.txt", "qrels*", "*.qrels")
         return {
-            "run": Part(runs, read_hit, write_hit, "columns", RUN, usual=HIT),
-            "qrels": Part(qrels, read_judgement, write_judgement, "columns", QRELS, usual=GAIN),
+            "run": Part(runs, read_hit, write_hit, "columns", RUN_COLUMNS, usual=PLAIN_HIT_LINE),
+            "qrels": Part(
+                qrels,
+                read_judgement,
+                write_judgement,
+                "columns",
+                TREC_QRELS_COLUMNS,
+                usual=PLAIN_JUDGEMENT_LINE,
+            ),
         }
 
 
@@ -33,7 +42,7 @@ def read_hit(row: Fields) -> Record:
         "score": row.pop_number("score"),
         "rank": row.pop_whole("rank"),
     }
-    return record if row["tag"] == TAG else {**record, "tag": row["tag"]}
+    return record if row["tag"] == RUN_TAG else {**record, "tag": row["tag"]}
 
 
 def write_hit(record: Fields) -> Row:
@@ -46,7 +55,7 @@ def write_hit(record: Fields) -> Row:
         "doc_id": record.pop_id("doc_id"),
         "rank": record.pop_whole("rank"),
         "score": score,
-        "tag": record.pop_field("tag", default=TAG),
+        "tag": record.pop_field("tag", default=RUN_TAG),
     }
 
 

@@ -6,7 +6,7 @@ from structkit import plugin
 from structkit.formats.interchange import Fields, Labels, Part, Parts, Row
 from structkit.records.jsonl import Record
 
-PRODUCT = {
+OUR_PRODUCT_FIELDS = {
     "product_id": "id",
     "product_name": "title",
     "product_class": "product_class",
@@ -17,10 +17,10 @@ PRODUCT = {
     "average_rating": "average_rating",
     "review_count": "review_count",
 }
-QUERY = {"query_id": "id", "query": "query", "query_class": "query_class"}
-LABEL = dict.fromkeys(("id", "query_id", "product_id", "label"), "string")
+OUR_QUERY_FIELDS = {"query_id": "id", "query": "query", "query_class": "query_class"}
+LABEL_COLUMNS = dict.fromkeys(("id", "query_id", "product_id", "label"), "string")
 # as in WANDS' own evaluation: a partial match is worth half an exact one
-LABELS = Labels({"Exact": 2, "Partial": 1, "Irrelevant": 0})
+LABEL_GAINS = Labels({"Exact": 2, "Partial": 1, "Irrelevant": 0})
 
 
 class Format(plugin.Format):
@@ -28,15 +28,22 @@ class Format(plugin.Format):
 
     def parts(self, split: str) -> Parts:
         return {
-            "corpus": Part(("product.csv",), read_product, write_product, "tab", PRODUCT),
-            "queries": Part(("query.csv",), read_query, write_query, "tab", QUERY),
-            "qrels": Part(("label.csv",), read_label, write_label, "tab", LABEL),
+            "corpus": Part(
+                ("product.csv",), read_product, write_product, "tab", OUR_PRODUCT_FIELDS
+            ),
+            "queries": Part(("query.csv",), read_query, write_query, "tab", OUR_QUERY_FIELDS),
+            "qrels": Part(("label.csv",), read_label, write_label, "tab", LABEL_COLUMNS),
         }
 
 
 def read_product(row: Fields) -> Record:
     """Return a product; columns without a name of ours keep theirs."""
-    return {"id": row.pop_field("product_id"), "language": "product", **row.move(PRODUCT), **row}
+    return {
+        "id": row.pop_field("product_id"),
+        "language": "product",
+        **row.move(OUR_PRODUCT_FIELDS),
+        **row,
+    }
 
 
 def write_product(record: Fields) -> Row:
@@ -44,7 +51,7 @@ def write_product(record: Fields) -> Row:
     if record.get("language") == "product":
         del record["language"]
     row = {"product_id": record.pop_id("id"), "product_name": record.pop_field("title")}
-    return row | record.move({ours: theirs for theirs, ours in PRODUCT.items()})
+    return row | record.move({ours: theirs for theirs, ours in OUR_PRODUCT_FIELDS.items()})
 
 
 def read_query(row: Fields) -> Record:
@@ -64,7 +71,7 @@ def read_label(row: Fields) -> Record:
         **row.move({"id": "id"}),
         "query_id": row.pop_field("query_id"),
         "doc_id": row.pop_field("product_id"),
-        **LABELS.read(row.pop_field("label")),
+        **LABEL_GAINS.read(row.pop_field("label")),
         **row,
     }
 
@@ -75,5 +82,5 @@ def write_label(record: Fields) -> Row:
         "id": record.pop_id("id"),
         "query_id": record.pop_id("query_id"),
         "product_id": record.pop_id("doc_id"),
-        "label": LABELS.pop_label(record),
+        "label": LABEL_GAINS.pop_label(record),
     }

@@ -12,7 +12,7 @@ import numpy as np
 from structkit import plugin
 from structkit.embeddings.vectors import Floats
 from structkit.ranking.reranking import Candidate, Query
-from structkit.searching.words import SEPARATOR, file_and_folders, plain_name, symbols
+from structkit.searching.words import SYMBOL_SEPARATOR, file_and_folders, plain_name, symbols
 
 SPELLED = 0.5  # the value of a name written in another style
 ELSEWHERE = 2 / 3  # the value of a definition in a file, or in a class, of another name
@@ -75,7 +75,7 @@ def defined(symbol: Sequence[str], name: str, path: str, *, alone: bool = False)
     >>> [round(defined(["Pool"], name, "pool.go", alone=True), 2) for name in ("Pool", "App.Pool")]
     [1.0, 0.67]
     """
-    *outer, own = SEPARATOR.split(name.partition("<")[0])
+    *outer, own = SYMBOL_SEPARATOR.split(name.partition("<")[0])
     if plain_name(own) != plain_name(symbol[-1]):
         return 0.0
     value = 1.0 if own == symbol[-1] else SPELLED

@@ -10,7 +10,7 @@ import numpy as np
 from structkit import plugin
 from structkit.embeddings.vectors import Floats
 from structkit.ranking.reranking import Candidate, Query
-from structkit.searching.words import file_and_folders, query_parts, those_alike
+from structkit.searching.words import file_and_folders, query_parts, related_terms
 
 FOLDERS = 0.5  # the weight of a word in a folder's name
 
@@ -45,7 +45,7 @@ def matches(words: Sequence[str], path: str) -> list[float]:
     [1.0, 0.5, 1.0, 1.0, 0.0]
     """
     name, folders = file_and_folders(path)
-    here, around = (frozenset[str]().union(*those_alike(words, some)) for some in (name, folders))
+    here, around = (frozenset[str]().union(*related_terms(words, some)) for some in (name, folders))
     matched = [1.0 if word in here else FOLDERS * (word in around) for word in words]
     for place in range(len(words) - 1):  # two words that the name joins
         if words[place] + words[place + 1] in name:
@@ -56,6 +56,6 @@ def matches(words: Sequence[str], path: str) -> list[float]:
 def share_of_name(words: Sequence[str], path: str) -> float:
     """Return the share of the file's name that is in the query; a folder's name counts half."""
     name, folders = file_and_folders(path)
-    if share := sum(map(bool, those_alike(words, name))):
+    if share := sum(map(bool, related_terms(words, name))):
         return share / len(name)
-    return FOLDERS * any(those_alike(words, folders))
+    return FOLDERS * any(related_terms(words, folders))

@@ -28,7 +28,7 @@ from structkit.learning.encoding.encoding import Encoding
 from structkit.learning.encoding.engines import open_engine
 from structkit.learning.encoding.settings import OPENING_SETTINGS, EncodingSettings, Opened
 from structkit.records.jsonl import Records, accepted, raise_error
-from structkit.searching.index import compare
+from structkit.searching.index import float32_scores
 from structkit.settings import make
 
 # settings of `encode` that choose the model, and how it reads texts
@@ -83,7 +83,7 @@ class LoadedModel:
         Both arrays are (texts, dimensions), as `encode` returns them, or one vector.
         """
         kind = self._opened[1].get("similarity") or "dot"
-        return compare(np.atleast_2d(queries), np.atleast_2d(documents), kind)
+        return float32_scores(np.atleast_2d(queries), np.atleast_2d(documents), kind)
 
     def _encoded(self, settings: EncodingSettings, records: Any) -> Vectors:
         encoding = Encoding(settings, opened=self._opened)

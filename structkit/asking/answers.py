@@ -23,23 +23,30 @@ from numpy.typing import NDArray
 from structkit.asking.folder import Folder
 from structkit.asking.path_kinds import ENOUGH, TOO_FEW, kind_weights, path_kind
 from structkit.collecting.ignoring import file_filter
-from structkit.embeddings.vectors import Floats, unit
+from structkit.embeddings.vectors import Floats, normalize_rows
 from structkit.errors import UserError, flag
 from structkit.ranking.reranking import Query, Ranking, rerank
 from structkit.records.jsonl import Record
-from structkit.searching import DEPTH, MEANING, OF_PAGES, RELATED, TRUSTED, Kind
+from structkit.searching import (
+    ASK_EMBEDDING_WEIGHT,
+    MIN_FUSION_DEPTH,
+    PAGE_EMBEDDING_WEIGHT,
+    RELATED_WORD_WEIGHT,
+    WORDLESS_EMBEDDING_WEIGHT,
+    Kind,
+)
 from structkit.searching.bm25 import page_scores
-from structkit.searching.fusion import deepened, hybrid
+from structkit.searching.fusion import deepen, hybrid_hits
 from structkit.searching.hits import Hit
-from structkit.searching.lines import PROSE, begins, first_line, text_of
+from structkit.searching.lines import PROSE_FIELDS, field_and_text, first_line_number, starts_blocks
 from structkit.searching.words import (
-    SHORTEST,
+    MIN_STEM_CHARACTERS,
+    folded_words,
     query_parts,
     question_words,
     same_stem,
     shared_words,
-    tokens,
-    words,
+    split_words,
 )
 from structkit.structure.bags import Bags
 from structkit.structure.sentences import sentences
@@ -110,7 +117,7 @@ def answers(
 
         return localize(folder, question, k, chosen)
     search = begin_search(folder, question, ranking, chosen, meaning, kind)
-    hits = deepened(partial(rank_passages, search), k)
+    hits = deepen(partial(rank_passages, search), k)
     found = [(hit, hit.best) for hit in hits if hit.best]
     return list(islice(without_copies(found, search.kind_weights), k))
 
@@ -131,25 +138,25 @@ def begin_search(
         by_word += LINK_WEIGHT * folder.linked(asked) * (by_word > 0)
         may_rank = chosen * is_best_of_page
     else:
-        by_word, may_rank = RELATED * words.related(asked) + words.scores(asked), chosen
+        by_word, may_rank = RELATED_WORD_WEIGHT * words.related(asked) + words.scores(asked), chosen
     by_meaning: Floats = np.zeros(len(folder))
     may_answer = by_word > 0
     share, failure = 0.0, 0.0
     if meaning:
         by_meaning, exceeds_chance = meaning.scores(question)
         may_answer |= exceeds_chance
-        share = OF_PAGES
+        share = PAGE_EMBEDDING_WEIGHT
     if meaning and not of_pages:
         matched = by_word.max() / (sum(words.weights(asked).values()) or 1.0)
         failure = min(1.0, max(0.0, (ENOUGH - matched) / (ENOUGH - TOO_FEW)))
-        share = MEANING + (TRUSTED - MEANING) * failure
+        share = ASK_EMBEDDING_WEIGHT + (WORDLESS_EMBEDDING_WEIGHT - ASK_EMBEDDING_WEIGHT) * failure
     if failure:
         may_answer |= may_answer.any()  # the right one may be among the others
         rankers = tuple((ranker, (1 - failure) * weight) for ranker, weight in ranking.rankers)
         ranking = replace(ranking, rankers=rankers)  # they compare words, too
     by_word, by_meaning = by_word * may_rank, by_meaning * chosen
     if meaning and meaning.rows:
-        hits, records = fuse(folder, by_word, by_meaning, DEPTH, share)
+        hits, records = fuse(folder, by_word, by_meaning, MIN_FUSION_DEPTH, share)
         by_meaning = meaning.rows.scores(question, hits, records) * chosen
     weights = kind_weights(question, kind)
     return Search(
@@ -222,7 +229,7 @@ def _resemble(runs: frozenset[tuple[str, ...]], others: frozenset[tuple[str, ...
 
 def equal_texts(found: Iterable[Answer]) -> list[list[Answer]]:
     """Return the answers with the same text in different files together, in their order."""
-    texts = [(answer, text_of(answer[1])[1]) for answer in found]
+    texts = [(answer, field_and_text(answer[1])[1]) for answer in found]
     starts = [tuple(text.split(maxsplit=START_WORDS)[:START_WORDS]) for _, text in texts]
     beginning_so = Counter(starts)
     groups: dict[tuple[str, int], list[Answer]] = {}
@@ -238,10 +245,10 @@ def equal_texts(found: Iterable[Answer]) -> list[list[Answer]]:
 
 def runs_of_words(record: Record) -> frozenset[tuple[str, ...]]:
     """Return the parts by which texts are compared: runs of words of prose, none of code."""
-    field, text = text_of(record)
-    if field not in PROSE:
+    field, text = field_and_text(record)
+    if field not in PROSE_FIELDS:
         return frozenset()
-    words = [word.lower() for word in tokens(text.replace("_", " "))]
+    words = [word.lower() for word in split_words(text.replace("_", " "))]
     starts = range(max(1, len(words) - RUN_WORDS + 1))
     return frozenset(tuple(words[start : start + RUN_WORDS]) for start in starts)
 
@@ -278,7 +285,7 @@ def fuse(
     if not share:
         return lexical_hits, records
     dense_hits = [Hit(records[number]["id"], score) for number, score in dense.items()]
-    return hybrid(dense_hits, lexical_hits, 2 * depth, share), records
+    return hybrid_hits(dense_hits, lexical_hits, 2 * depth, share), records
 
 
 def best_scores(scores: Floats, maximum: int) -> dict[int, float]:
@@ -343,8 +350,8 @@ class Parts:
     @classmethod
     def of(cls, record: Record) -> Parts:
         """Return the parts of a document."""
-        field, text = text_of(record)
-        if field not in PROSE:
+        field, text = field_and_text(record)
+        if field not in PROSE_FIELDS:
             rows = text.split("\n")
             return cls(record, rows, range(len(rows)), WINDOW_LINES)
         quotes = [*_quotes(text)]  # none of a text without words, such as `***`
@@ -400,13 +407,13 @@ def _word_shares(documents: Sequence[Sequence[str]], weights: Mapping[str, float
     columns = {word: number for number, word in enumerate(weights)}
     beginning: dict[str, list[str]] = {}  # words that may have the same stem
     for word in columns:
-        beginning.setdefault(word[:SHORTEST], []).append(word)
+        beginning.setdefault(word[:MIN_STEM_CHARACTERS], []).append(word)
 
     @cache
     def matched(part: str) -> Sequence[int]:
         if part in columns:
             return [columns[part]]
-        near = beginning.get(part[:SHORTEST], ())
+        near = beginning.get(part[:MIN_STEM_CHARACTERS], ())
         return [len(columns) + columns[word] for word in near if same_stem(part, word)]
 
     def may_match(text: str) -> bool:
@@ -418,20 +425,20 @@ def _word_shares(documents: Sequence[Sequence[str]], weights: Mapping[str, float
     bags = Bags.of(["", *rows])
     of_pieces = list[Sequence[int]]()
     for piece in bags.number:
-        parts = words(piece) if may_match(piece) else ()
+        parts = folded_words(piece) if may_match(piece) else ()
         of_pieces.append([*chain.from_iterable(map(matched, parts))])
     text_numbers, column_numbers, _ = bags.spread(of_pieces)
     has = np.zeros((bags.size, 2 * len(columns)))
     has[text_numbers, column_numbers] = 1.0
     itself, stem = np.split(has, 2, axis=1)
     word_shares = np.array([*weights.values()]) / (sum(weights.values()) or 1.0)
-    values = np.maximum(itself, RELATED * stem) * word_shares
+    values = np.maximum(itself, RELATED_WORD_WEIGHT * stem) * word_shares
     return [values[[rows.get(text, 0) for text in texts]] for texts in documents]
 
 
 def _named(parts: Parts, question: str) -> Floats:
     """Return how well the names that lines define match a question, (parts,)."""
-    named, first = np.zeros(len(parts.texts)), first_line(parts.record) or 1
+    named, first = np.zeros(len(parts.texts)), first_line_number(parts.record) or 1
     asked = query_parts(question)
     symbols = parts.record.get("symbols", ())
     for name, top, line, end in symbols:
@@ -453,7 +460,7 @@ def _scores(parts: Parts, shares: Floats, named: Floats) -> Floats:
         np.maximum(together[:-step], shares[step:], out=together[:-step])
         np.maximum(names[:-step], named[step:], out=names[:-step])
     scores = together.sum(1) + FIRST_LINE_WEIGHT * shares.sum(1) + NAME_WEIGHT * names
-    scores += BEGINNING_WEIGHT * np.array(begins(parts.texts))
+    scores += BEGINNING_WEIGHT * np.array(starts_blocks(parts.texts))
     return np.where([bool(text.strip()) for text in parts.texts], scores, -np.inf)
 
 
@@ -463,12 +470,12 @@ def _closeness(parts: Parts, vectors: Floats) -> Floats:
     total = weighted.copy()
     for step in range(1, parts.window):
         total[:-step] += weighted[step:]
-    return unit(total)
+    return normalize_rows(total)
 
 
 def _place(parts: Parts, shares: Floats, named: Floats, scores: Floats) -> Record:
     """Return the best part as fields of its document."""
-    first, best = first_line(parts.record), int(np.argmax(scores))
+    first, best = first_line_number(parts.record), int(np.argmax(scores))
     if parts.window == 1:
         line = {} if first is None else {"line": first + parts.lines[best]}
         return {**line, "quote": parts.texts[best]}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from structkit.errors import flag
 from structkit.progress import format_count
 from structkit.records.jsonl import Record
-from structkit.searching.lines import first_line, text_of
+from structkit.searching.lines import field_and_text, first_line_number
 
 TOKEN_CHARACTERS = 4  # about
 SHARING_ANSWERS = 10  # get even shares of the tokens; what one leaves over is for later ones
@@ -49,7 +49,7 @@ def shorten(found: Sequence[Record], tokens: int) -> Shortened:
     shown = list[Record]()
     for answer in found:
         part = cut(answer, min(share, left))
-        text, whole = text_of(part)[1], text_of(answer)[1]
+        text, whole = field_and_text(part)[1], field_and_text(answer)[1]
         if not text:
             break
         left -= len(text)
@@ -65,10 +65,10 @@ def cut(answer: Record, size: int) -> Record:
     >>> cut(answer, 12)
     {'code': 'b = 2\nc = 3', 'lines': [5, 6], 'line': 5}
     """
-    field, text = text_of(answer)
+    field, text = field_and_text(answer)
     if len(text) <= size:
         return answer
-    rows, first = text.split("\n"), first_line(answer)
+    rows, first = text.split("\n"), first_line_number(answer)
     quote = answer.get("quote", "")
     if first is not None and "line" in answer:
         best = answer["line"] - first

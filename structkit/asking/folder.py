@@ -52,7 +52,7 @@ from structkit.processes import cores
 from structkit.progress import Position, format_count, progress, say
 from structkit.records.fields import document_text
 from structkit.records.jsonl import Record, cannot_read
-from structkit.searching.bm25 import ARRAYS, Postings, WordIndex
+from structkit.searching.bm25 import POSTINGS_ARRAYS, Postings, WordIndex
 from structkit.structure.bags import Bags
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ class PassageIndex:
         """Read the index in a store, if it has one."""
         segments, gone = list[Segment[Postings]](), store.part("gone")
         for prefix in SEGMENT_PREFIXES:
-            parts = store.parts(("files", "words", *ARRAYS), prefix)
+            parts = store.parts(("files", "words", *POSTINGS_ARRAYS), prefix)
             if parts is None or gone is None:
                 return None
             segments.append(Segment(unpack_files(parts["files"]), Postings.read(parts)))
@@ -202,7 +202,7 @@ class PassageIndex:
 
     def update(self, files: Sequence[IndexedFile], added: Segment[Postings]) -> PassageIndex:
         """Return the index of these files; `added` has the words of the new ones."""
-        return PassageIndex(files, update_segments(self.segments, added, files, Postings.joined))
+        return PassageIndex(files, update_segments(self.segments, added, files, Postings.merge))
 
     @property
     def words(self) -> WordIndex:

@@ -20,7 +20,7 @@ import orjson
 
 from structkit.asking.cache import IndexedFile, Store, pack_files
 from structkit.embeddings.vectors import Floats, IntArray
-from structkit.searching.bm25 import ARRAYS, Postings, WordIndex
+from structkit.searching.bm25 import POSTINGS_ARRAYS, Postings, WordIndex
 from structkit.structure.bags import Bags
 
 PARTS_PREFIX = "links "  # of the store's parts with the links between pages
@@ -64,7 +64,7 @@ class Links:
     def read(cls, store: Store, files: Sequence[IndexedFile], pages: Iterable[int]) -> Links:
         """Return the links on some of the files, given by their numbers; the store keeps them."""
         state = hashlib.blake2b(pack_files(files)).digest()
-        kept = store.parts(("of", "words", *ARRAYS, "pages"), PARTS_PREFIX)
+        kept = store.parts(("of", "words", *POSTINGS_ARRAYS, "pages"), PARTS_PREFIX)
         if kept is None or kept["of"] != state:
             links = dict.fromkeys(_links(store, files, pages))  # each once
             plain = (HTML_TAG.sub(" ", words)[:MAX_LINK_CHARACTERS] for words, _ in links)

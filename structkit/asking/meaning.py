@@ -35,8 +35,8 @@ from structkit.embeddings.vectors import (
     Int8Rows,
     TextEncoding,
     Vectors,
+    normalize_rows,
     quantize,
-    unit,
 )
 from structkit.processes import cores, group_by_size
 from structkit.progress import Position, progress, waiting
@@ -45,7 +45,7 @@ from structkit.records.jsonl import Record
 from structkit.reproducibility import random_for
 from structkit.searching.hits import Hit
 from structkit.searching.index import maxsim
-from structkit.searching.words import tokens
+from structkit.searching.words import split_words
 from structkit.structure.bags import Bags
 
 EMBEDDED = "embedded"  # in a store's memory
@@ -183,15 +183,15 @@ class Meaning(EncodedFolder):
         if kept and segments and files == wanted:
             moments = np.frombuffer(kept["moments"]).reshape(len(self._folder), 2)
             chance = Chance(moments, np.frombuffer(kept["best"]))
-            return Int8Rows.joined(passage_numbers(wanted, segments)), chance
+            return Int8Rows.merge(passage_numbers(wanted, segments)), chance
         known = {*files}
         new = [each for each in wanted if each not in known]
         added = Segment(new, _embed(store, new, self._encoding("document")))
-        before = segments or 2 * [Segment([], Int8Rows.joined(passage_numbers([], [added])))]
-        after = update_segments(before, added, wanted, Int8Rows.joined)
-        rows = Int8Rows.joined(passage_numbers(wanted, after))
+        before = segments or 2 * [Segment([], Int8Rows.merge(passage_numbers([], [added])))]
+        after = update_segments(before, added, wanted, Int8Rows.merge)
+        rows = Int8Rows.merge(passage_numbers(wanted, after))
         made = self._queries.embedded({"id": text, "text": text} for text in nonsense(NONSENSE))
-        chance = Chance.of(rows, unit(np.concatenate([rows for _, rows in made])))
+        chance = Chance.of(rows, normalize_rows(np.concatenate([rows for _, rows in made])))
         gone = pack_gone_files(after, wanted)
         parts = (model, gone, chance.moments.tobytes(), chance.best.tobytes())
         with store.changing():
@@ -211,7 +211,7 @@ class Meaning(EncodedFolder):
         _, vectors = next(self._queries.embedded([{"id": "1", "text": question}]))
         scores = self._products(vectors[0])
         length = max(float(np.linalg.norm(vectors[0])), TINY)
-        nothing, *sizes = self._queries.sizes(["", *tokens(question)])
+        nothing, *sizes = self._queries.sizes(["", *split_words(question)])
         known = nothing + 1 in sizes  # as one token
         return scores, self._made[1].exceeds(scores / length, known=known)
 
@@ -220,7 +220,7 @@ class Meaning(EncodedFolder):
         """Function from lines to unit embeddings; None for a slow model."""
         if not self._queries.is_static:
             return None
-        return lambda texts: unit(self._queries.of_bags(texts, Bags.of(texts)))
+        return lambda texts: normalize_rows(self._queries.of_bags(texts, Bags.of(texts)))
 
     def similar(self, passage: int) -> Floats:
         """Return the inner product of each passage with one of them, (passages,)."""

@@ -20,7 +20,7 @@ from structkit.embeddings.vectors import Floats
 from structkit.ranking.reranking import Candidate, Query, Weights
 from structkit.records.jsonl import Record
 from structkit.searching.hits import Hit
-from structkit.searching.words import words
+from structkit.searching.words import folded_words
 
 WIDEST = 2_000  # characters of a line by which a form is recognized
 MARKS = re.compile(r"\s*(?:```|~~~)|\s{0,3}(?:#{1,6} |<!--)| {4,}\S|\t")
@@ -64,7 +64,7 @@ def localize(folder: Folder, text: str, k: int, chosen: Floats) -> list[tuple[Hi
     passages, files = np.zeros(len(folder)), np.zeros(len(folder.files))
     firsts = np.flatnonzero(np.diff(folder.numbers, prepend=-1))
     for part in parts(text).values():
-        asked = {word: 1 + math.log(count) for word, count in Counter(words(part)).items()}
+        asked = {word: 1 + math.log(count) for word, count in Counter(folded_words(part)).items()}
         scores = folder.words.scores(asked) * chosen
         if most := scores.max(initial=0.0):
             passages += scores / most

@@ -17,10 +17,10 @@ from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError, flag
 from structkit.records.fields import document_text
 from structkit.records.jsonl import Record
-from structkit.searching import DEPTH, K1, SHARE
-from structkit.searching.fusion import deepened
+from structkit.searching import BM25_K1, HYBRID_EMBEDDING_WEIGHT, MIN_FUSION_DEPTH
+from structkit.searching.fusion import deepen
 from structkit.searching.hits import Hit
-from structkit.searching.words import words
+from structkit.searching.words import folded_words
 
 if TYPE_CHECKING:
     from structkit.asking.meaning import Meaning  # a folder without a model has none
@@ -95,22 +95,24 @@ def similar(
     number, record = example
     others = chosen.copy()
     others[number] = 0
-    counted = Counter(words(document_text(record, paths=True)))
+    counted = Counter(folded_words(document_text(record, paths=True)))
     weights = {
-        word: rarity * counted[word] / (K1 + counted[word])
-        for word, rarity in folder.words.rarities(counted).items()
+        word: idf * counted[word] / (BM25_K1 + counted[word])
+        for word, idf in folder.words.idf_of(counted).items()
     }
     asked = sorted(weights, key=lambda word: (-weights[word], word))[:MAX_ASKED_WORDS]
     by_word = folder.words.scores(asked) * others
     scores = meaning.similar(number) * others if meaning else 0 * by_word
     if meaning and meaning.rows:
-        first = fuse(folder, by_word, scores, DEPTH, SHARE)
+        first = fuse(folder, by_word, scores, MIN_FUSION_DEPTH, HYBRID_EMBEDDING_WEIGHT)
         scores = meaning.rows.scores(document_text(record), *first, "document")
     by_id: dict[str, Record] = {}
 
     def ranked(depth: int) -> list[Hit]:
-        hits, records = fuse(folder, by_word, scores, depth, SHARE if meaning else 0)
+        hits, records = fuse(
+            folder, by_word, scores, depth, HYBRID_EMBEDDING_WEIGHT if meaning else 0
+        )
         by_id.update((record["id"], record) for record in records.values())
         return hits
 
-    return " ".join(asked), [(hit, by_id[hit.doc_id]) for hit in deepened(ranked, k)[:k]]
+    return " ".join(asked), [(hit, by_id[hit.doc_id]) for hit in deepen(ranked, k)[:k]]

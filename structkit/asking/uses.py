@@ -20,7 +20,7 @@ from structkit.errors import UserError
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.searching.hits import Hit
-from structkit.searching.words import SEPARATOR, fold, words
+from structkit.searching.words import SYMBOL_SEPARATOR, fold, folded_words
 from structkit.structure.code.languages import outline_of
 from structkit.structure.code.outline import Definition
 
@@ -39,8 +39,8 @@ def uses(folder: Folder, symbol: str, chosen: Floats) -> list[tuple[Hit, Record]
     `chosen` is the mask of passages to look at, (passages,). Names in comments and strings are no
     uses. Each record has the `symbol` around its `line`.
     """
-    name = SEPARATOR.split(symbol)[-1]
-    scores = folder.words.scores(words(name)) * chosen
+    name = SYMBOL_SEPARATOR.split(symbol)[-1]
+    scores = folder.words.scores(folded_words(name)) * chosen
     found: list[tuple[float, Record]] = []
     for number in np.unique(folder.numbers[scores > 0]).tolist():
         first, after = np.searchsorted(folder.numbers, [number, number + 1]).tolist()
@@ -57,7 +57,7 @@ def uses(folder: Folder, symbol: str, chosen: Floats) -> list[tuple[Hit, Record]
 
 def no_such_name(folder: Folder, symbol: str, chosen: Floats) -> UserError:
     """Return the error for a symbol that no code has, with similar names of the chosen passages."""
-    name = SEPARATOR.split(symbol)[-1]
+    name = SYMBOL_SEPARATOR.split(symbol)[-1]
     word = fold(name)
     near = {other for part, _ in folder.words.parts for other in part.words.beginning(word)}
     names = list[str]()
@@ -100,8 +100,8 @@ def _of_file(records: list[Record], symbol: str, name: str) -> Iterator[tuple[fl
             "code": "\n".join(rows[top : end + 1]),
         }
 
-    asked = [part for part in SEPARATOR.split(symbol) if part]
-    own = [each for each in every if SEPARATOR.split(each.path)[-len(asked) :] == asked]
+    asked = [part for part in SYMBOL_SEPARATOR.split(symbol) if part]
+    own = [each for each in every if SYMBOL_SEPARATOR.split(each.path)[-len(asked) :] == asked]
     for each in own:
         yield DEFINITION_SCORE, found(each.top, each.signature, each.end_row, each)
     signatures = {each.signature for each in every if each.name == name}

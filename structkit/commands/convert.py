@@ -13,7 +13,7 @@ from pathlib import Path
 
 from structkit.command import Command
 from structkit.errors import UserError, flag, unknown
-from structkit.formats.interchange import OURS, Fields, FormatParts, Part, read_records
+from structkit.formats.interchange import OUR_FORMAT, Fields, FormatParts, Part, records_of_row
 from structkit.formats.rows import Row, RowOutput
 from structkit.paths import keep_apart
 from structkit.progress import Position, format_count, progress, say
@@ -25,7 +25,7 @@ from structkit.settings import quiet_setting, setting
 
 def our_format(settings: Settings) -> str:
     """structkit, our JSONL"""
-    return OURS
+    return OUR_FORMAT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +181,7 @@ class Conversion:
         usual, put, add = target.usual, output.write, output.add
 
         def write(row: Row) -> None:
-            for record in read_records(source, row):
+            for record in records_of_row(source, row):
                 if line := usual(record):
                     put(line)
                 else:
@@ -189,7 +189,7 @@ class Conversion:
 
         with progress(f"convert {job.part}", lambda: Position(rows.count, noun="rows")):
             if target.group:
-                every = accepted(partial(read_records, source), rows, reject)
+                every = accepted(partial(records_of_row, source), rows, reject)
                 records = chain.from_iterable(every)
                 for _, group in groupby(records, lambda record: record.get(target.group)):
                     try:

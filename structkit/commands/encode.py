@@ -89,7 +89,7 @@ def _main(settings: Settings, target: FileOptions) -> None:
         in_place=False,
     )
     check_output(settings, stream.output, resume=target.resume)
-    write(Encoding(settings), stream, resume=target.resume)
+    write_embeddings(Encoding(settings), stream, resume=target.resume)
 
 
 def check_output(settings: EncodingSettings, path: str, *, resume: bool = False) -> None:
@@ -105,7 +105,7 @@ def check_output(settings: EncodingSettings, path: str, *, resume: bool = False)
         raise UserError(f"{problem} exclude each other", "leave one of them out", status=2)
 
 
-def write(encoding: Encoding, stream: Stream, *, resume: bool = False) -> None:
+def write_embeddings(encoding: Encoding, stream: Stream, *, resume: bool = False) -> None:
     """Encode the stream's records into its output: JSONL, `NAME.npy` with ids and meta, Parquet.
 
     `resume` goes on where a killed run of the same command stopped (`NAME.npy` only).
@@ -135,7 +135,7 @@ def encode_to_file(
     records.
     """
     digest, texts = Digest(), iter(texts)
-    with _open(path, encoding, resume=resume) as files:
+    with _open_output(path, encoding, resume=resume) as files:
         if files.complete:
             meta = files.finish({})
             _check_read(digest, texts, meta["run"], path)
@@ -167,7 +167,7 @@ def encode_to_file(
         return files.finish({**meta, "run": run})
 
 
-def _open(path: str, encoding: Encoding, *, resume: bool) -> VectorFiles | ParquetFile:
+def _open_output(path: str, encoding: Encoding, *, resume: bool) -> VectorFiles | ParquetFile:
     """Open the output file."""
     from structkit.embeddings.writing import ParquetFile, VectorFiles
 

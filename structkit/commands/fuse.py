@@ -46,8 +46,8 @@ def fuse(settings: Settings, *, for_columns: bool = False) -> Iterator[Record]:
     from structkit.scoring.runs import read_run
     from structkit.searching.fusion import (
         best_scores,
-        by_query,
         min_max,
+        rankings_by_query,
         reciprocal_ranks,
         top_hits,
         weighted_sum,
@@ -56,7 +56,9 @@ def fuse(settings: Settings, *, for_columns: bool = False) -> Iterator[Record]:
 
     runs = [read_run(path, for_columns=for_columns) for path in settings.runs]
     points = reciprocal_ranks if settings.method == "rrf" else min_max
-    for query_id, rankings, weights in by_query(runs, settings.weight or [1.0] * len(runs)):
+    for query_id, rankings, weights in rankings_by_query(
+        runs, settings.weight or [1.0] * len(runs)
+    ):
         merge = settings.method == "merge"
         scores = best_scores(rankings) if merge else weighted_sum(rankings, weights, points)
         try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from structkit.command import Command
 from structkit.errors import UserError, flag, leave_out
-from structkit.pairs.splits import drop_repeated, group_of, parse_split, split
+from structkit.pairs.splits import add_split, drop_repeated, group_of, parse_split
 from structkit.progress import say
 from structkit.records.fields import (
     DOCUMENT_FIELDS,
@@ -28,12 +28,17 @@ from structkit.structure.code.languages import without_docstring
 if TYPE_CHECKING:
     from structkit.pairs.negatives import HardNegatives, Judged, Teacher
 
-JUDGED = "With {qrels} and {negatives_from}"
+JUDGED_GROUP = "With {qrels} and {negatives_from}"
 # query and document of every kind of record that holds both
-KINDS = [(QUERY_FIELD_OF[name], name) for name in DOCUMENT_FIELDS if name in QUERY_FIELD_OF]
-FIELD = re.compile(r"\{(\w+)\}")  # in a template
-Part = Callable[[Iterable[Record]], Iterator[Record]]
-LISTS = ("bullets", "product_bullet_point")  # a string is a list too, one item per line (ESCI)
+QUERY_AND_DOCUMENT_FIELDS = [
+    (QUERY_FIELD_OF[name], name) for name in DOCUMENT_FIELDS if name in QUERY_FIELD_OF
+]
+TEMPLATE_FIELD = re.compile(r"\{(\w+)\}")  # in a template
+RecordsStep = Callable[[Iterable[Record]], Iterator[Record]]
+LIST_FIELDS = (
+    "bullets",
+    "product_bullet_point",
+)  # a string is a list too, one item per line (ESCI)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,12 +66,12 @@ class Settings:
         requires=("queries", "negatives_from"),
     )
     queries: str | None = file_setting(
-        "File with the judged queries, for {qrels}.", requires="corpus", group=JUDGED
+        "File with the judged queries, for {qrels}.", requires="corpus", group=JUDGED_GROUP
     )
     corpus: str | None = file_setting(
         "File with the documents, for {qrels} or {negatives_from}.",
         requires=("qrels", "negatives_from"),
-        group=JUDGED,
+        group=JUDGED_GROUP,
     )
     negatives_from: str | None = file_setting(
         "Draw hard negatives from this run, except positives of an equal query and documents that "
@@ -80,7 +85,7 @@ class Settings:
         usual=100,
         low=1,
         requires="negatives_from",
-        group=JUDGED,
+        group=JUDGED_GROUP,
     )
     per_query: int | None = setting(
         None,
@@ -88,18 +93,18 @@ class Settings:
         inferred="1, or 0 if {qrels} have no lower grades",
         low=0,
         requires=("qrels", "negatives_from"),
-        group=JUDGED,
+        group=JUDGED_GROUP,
     )
     margin: float | None = setting(
         None,
         "Minimum difference between the scores of the positive and a negative.",
         requires="negatives_from",
-        group=JUDGED,
+        group=JUDGED_GROUP,
     )
     teacher: str | None = file_setting(
         "Add `scores` of this reranked run, for {distill} of `train`; the margin is of them.",
         metavar="RUN",
-        group=JUDGED,
+        group=JUDGED_GROUP,
     )
     dedupe: bool = setting(False, "Keep one example of those that share a query or document.")
     split: str | None = setting(
@@ -114,7 +119,7 @@ class Settings:
     seed: int = seed_setting()
 
     def __post_init__(self) -> None:
-        if self.positive_template is not None and not FIELD.search(self.positive_template):
+        if self.positive_template is not None and not TEMPLATE_FIELD.search(self.positive_template):
             problem = f"{flag('positive_template', self.positive_template)} names no fields in "
             remedy = "for example 'title : {title} text : {description}'"
             raise UserError(f"{problem}braces", remedy, status=2)
@@ -144,13 +149,13 @@ def pair(settings: Settings, *, whole: bool = True) -> Stage:
         from structkit.pairs.negatives import Teacher
 
         teacher = Teacher(settings.teacher)
-    then: list[Part] = []  # parts that must know all records
+    then: list[RecordsStep] = []  # parts that must know all records
     if settings.corpus is not None:
         from structkit.pairs.negatives import Corpus, HardNegatives, Judged
         from structkit.scoring.qrels import read_qrels
 
         path = settings.qrels
-        corpus = Corpus(settings.corpus, partial(document_text, settings=settings))
+        corpus = Corpus(settings.corpus, partial(corpus_text, settings=settings))
         qrels = {} if path is None else read_qrels(path)
         count = 1 if settings.per_query is None else settings.per_query
         if path is not None and settings.queries is not None:
@@ -158,7 +163,7 @@ def pair(settings: Settings, *, whole: bool = True) -> Stage:
             top = max((max(grades.values()) for grades in qrels.values()), default=0)
             lower = any({top} < {*grades.values()} for grades in qrels.values())
             lacks = judges and settings.per_query is None and not lower
-            text = partial(query_text, settings=settings)
+            text = partial(judged_query_text, settings=settings)
             judged = Judged(path, qrels, corpus, text, count * (judges and not lacks), seed)
             if lacks:
                 say("the judgements hold no lower grades; the examples get no negatives")
@@ -171,7 +176,7 @@ def pair(settings: Settings, *, whole: bool = True) -> Stage:
         then.append(drop_repeated)
     if settings.split is not None:
         by = settings.split_by
-        then.append(partial(split, splits=parse_split(settings.split), by=by, seed=seed))
+        then.append(partial(add_split, splits=parse_split(settings.split), by=by, seed=seed))
     plain = partial(plain, judged=judged)
     each = partial(plain, hard=hard, teacher=teacher)
     first = partial(_note, hard, plain) if hard else None
@@ -213,21 +218,21 @@ def example(record: Record, settings: Settings) -> Record:
     >>> example({"id": "1", "bullets": "Red", "title": "Cup", "description": "A cup."}, settings)
     {'query': 'Red', 'positive': 'title : Cup text : A cup.'}
     """
-    query, positive = _kind(record, settings)
-    asked = text_of(record, query, settings.seed, "query")
+    query, positive = _query_and_document(record, settings)
+    asked = field_text(record, query, settings.seed, "query")
     if query == "docstring" and isinstance(record.get(positive), str):
         record = {**record, positive: without_docstring(record[positive], record)}
     if settings.positive_template is not None:
-        return {"query": asked, "positive": fill(settings.positive_template, record)}
-    return {"query": asked, "positive": text_of(record, positive, settings.seed, "positive")}
+        return {"query": asked, "positive": fill_template(settings.positive_template, record)}
+    return {"query": asked, "positive": field_text(record, positive, settings.seed, "positive")}
 
 
-def _kind(record: Record, settings: Settings) -> tuple[str, str]:
+def _query_and_document(record: Record, settings: Settings) -> tuple[str, str]:
     """Return the fields of a record that hold its query and its document."""
     if settings.query and settings.positive:
         return settings.query, settings.positive
     for side, name in ((1, settings.positive), (0, settings.query)):
-        kinds = [kind for kind in KINDS if (name or kind[side]) == kind[side]]
+        kinds = [kind for kind in QUERY_AND_DOCUMENT_FIELDS if (name or kind[side]) == kind[side]]
         for kind in kinds:
             if kind[side] in record:
                 return settings.query or kind[0], settings.positive or kind[1]
@@ -237,26 +242,26 @@ def _kind(record: Record, settings: Settings) -> tuple[str, str]:
     raise UserError(problem, f"name its fields with {flag('query')} and {flag('positive')}")
 
 
-def query_text(record: Record, settings: Settings) -> str:
+def judged_query_text(record: Record, settings: Settings) -> str:
     """Return the text of a record that is a query."""
     field = settings.query or text_name(record, QUERY_FIELDS, f"name one with {flag('query')}")
-    return text_of(record, field, 0, "query")
+    return field_text(record, field, 0, "query")
 
 
-def document_text(record: Record, settings: Settings) -> str:
+def corpus_text(record: Record, settings: Settings) -> str:
     """Return the text of a record that is a document."""
     if settings.positive_template is not None:
-        return fill(settings.positive_template, record)
+        return fill_template(settings.positive_template, record)
     remedy = f"name one with {flag('positive')}"
     field = settings.positive or text_name(record, PAIRED_FIELDS, remedy)
-    return text_of(record, field, 0, "positive")
+    return field_text(record, field, 0, "positive")
 
 
-def text_of(record: Record, field: str, seed: int, setting: str) -> str:
+def field_text(record: Record, field: str, seed: int, setting: str) -> str:
     """Return the text in a field; from a list, one nonempty item drawn by `(seed, id)`."""
     value = record.get(field)
     another = f"name another with {flag(setting)}"
-    if isinstance(value, str) and field in LISTS:
+    if isinstance(value, str) and field in LIST_FIELDS:
         value = value.splitlines()
     if isinstance(value, list):
         if other := [json_kind(item) for item in value if not isinstance(item, str)]:
@@ -271,18 +276,18 @@ def text_of(record: Record, field: str, seed: int, setting: str) -> str:
     return str(value)
 
 
-def fill(template: str, record: Record) -> str:
+def fill_template(template: str, record: Record) -> str:
     """Fill the template with the record's fields; null is empty, items of a list are joined.
 
     Errors: a missing field, or only empty fields.
     """
-    values = {name: _value(record, name) for name in FIELD.findall(template)}
+    values = {name: _template_value(record, name) for name in TEMPLATE_FIELD.findall(template)}
     if not any(map(str.strip, values.values())):
         raise UserError(f"the fields {', '.join(values)} are empty", "leave the record out")
-    return FIELD.sub(lambda match: values[match[1]], template).rstrip()
+    return TEMPLATE_FIELD.sub(lambda match: values[match[1]], template).rstrip()
 
 
-def _value(record: Record, name: str) -> str:
+def _template_value(record: Record, name: str) -> str:
     value = record.get(name)
     if name in record and value is None:
         return ""
@@ -294,11 +299,11 @@ def _value(record: Record, name: str) -> str:
 
 # the queries are the input, and what was judged is read by one process of this machine; what
 # remembers records needs all of them
-REFUSED = {"queries": ("files", "workers"), "dedupe": ("shard",), "split": ("shard",)}
+REFUSED_OPTIONS = {"queries": ("files", "workers"), "dedupe": ("shard",), "split": ("shard",)}
 
 
 def _main(settings: Settings, options: WorkerOptions) -> None:
-    for name, others in REFUSED.items():
+    for name, others in REFUSED_OPTIONS.items():
         for each in settings_of(type(options)) if getattr(settings, name) else ():
             if each.name in others and each.is_given(each.given(options)):
                 problem = f"{flag(name)} takes no {each.spelled()}"

@@ -29,13 +29,15 @@ if TYPE_CHECKING:
     from structkit.embeddings.vectors import Floats
     from structkit.structure.trees.tree import Tree
 
-FORMATS = (".svg", ".png", ".pdf")
+PICTURE_ENDINGS = (".svg", ".png", ".pdf")
 # distinguishable without color too
-MARKERS, LINES = "o^sDvP*X", ("-", "--", ":", "-.")
+POINT_MARKERS = "o^sDvP*X"
+LINE_STYLES = ("-", "--", ":", "-.")
 # of different lightness
 COLORS = ("#08306b", "#e8873a", "#7b3294", "#3f9e6d", "#f2b134")
-BARS = 20  # of a histogram
-LETTER, LEVEL = 0.085, 0.45  # inches of a letter, and of a level of a tree
+HISTOGRAM_BARS = 20  # of a histogram
+LETTER_INCHES = 0.085  # of a word in a tree
+LEVEL_INCHES = 0.45  # of a level of a tree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,12 +48,14 @@ class PictureSettings:
     quiet: bool = quiet_setting()
 
     def __post_init__(self) -> None:
-        if Path(self.output).suffix not in FORMATS:
+        if Path(self.output).suffix not in PICTURE_ENDINGS:
             problem = f"{flag('output', self.output)} names no picture format"
-            raise UserError(problem, f"use one of the endings {', '.join(FORMATS)}", status=2)
+            raise UserError(
+                problem, f"use one of the endings {', '.join(PICTURE_ENDINGS)}", status=2
+            )
 
 
-def save(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> None:
+def save_figure(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> None:
     """Write a drawing on a new figure, whole or not at all; `size` is in inches."""
     matplotlib = require("matplotlib", "plot")
     figure_class = require("matplotlib.figure", "plot").Figure
@@ -66,12 +70,12 @@ def save(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> N
         output.write(picture.getvalue())
 
 
-def looks(*kinds: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def cycle_styles(*kinds: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Yield combinations of markers, lines and colors."""
     return zip(*map(cycle, kinds), strict=False)
 
 
-def names(files: Sequence[str]) -> list[str]:
+def printable_names(files: Sequence[str]) -> list[str]:
     """Return the names of files as drawn, without control characters."""
     # a legend skips names that start with _
     return [re.sub("^_", " _", printable(name)) for name in names_of(files)]
@@ -94,23 +98,23 @@ def embeddings(settings: EmbeddingsSettings) -> None:
     At most `sample` rows of each file are drawn, by seed. Source: van der Maaten, Hinton, 2008;
     SANTA, fig. 4; SEAL, fig. 3.
     """
-    named = names(settings.files)
-    drawn = [sample(*each, settings) for each in zip(settings.files, named, strict=True)]
+    named = printable_names(settings.files)
+    drawn = [sample_rows(*each, settings) for each in zip(settings.files, named, strict=True)]
     points = project(drawn, settings.seed)
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
-        rows = zip(named, points, looks(MARKERS, COLORS), strict=False)
+        rows = zip(named, points, cycle_styles(POINT_MARKERS, COLORS), strict=False)
         for name, part, (marker, color) in rows:
             look = {"s": 14, "marker": marker, "color": color, "alpha": 0.7, "label": name}
             axes.scatter(part[:, 0], part[:, 1], **look)
         axes.set(xticks=[], yticks=[])
         axes.legend()
 
-    save(draw, settings.output, (5, 5))
+    save_figure(draw, settings.output, (5, 5))
 
 
-def sample(file: str, name: str, settings: EmbeddingsSettings) -> Floats:
+def sample_rows(file: str, name: str, settings: EmbeddingsSettings) -> Floats:
     """Return the rows of a file to draw, (rows, dimensions)."""
     import numpy as np
 
@@ -174,21 +178,21 @@ def ranks(settings: RanksSettings) -> None:
     """
     import numpy as np
 
-    from structkit.scoring.judgements import own
+    from structkit.scoring.judgements import self_judgements
     from structkit.scoring.probabilities import fitted_temperature, probabilities
     from structkit.scoring.qrels import read_qrels
     from structkit.scoring.runs import read_run
 
     judged = None if settings.qrels == "self" else read_qrels(settings.qrels)
     of_runs: dict[str, Floats] = {}
-    for name, run in zip(names(settings.runs), map(read_run, settings.runs), strict=True):
-        relevant = own(run) if judged is None else judged
+    for name, run in zip(printable_names(settings.runs), map(read_run, settings.runs), strict=True):
+        relevant = self_judgements(run) if judged is None else judged
         fits = settings.temperature or fitted_temperature(run, relevant)
         of_runs[f"{name} (temperature {fits:.2g})"] = probabilities(run, relevant, fits)
 
     def draw(figure: Any) -> None:
-        axes, edges = figure.subplots(), np.linspace(0, 1, BARS + 1)
-        rows = zip(of_runs.items(), looks(LINES, COLORS), strict=False)
+        axes, edges = figure.subplots(), np.linspace(0, 1, HISTOGRAM_BARS + 1)
+        rows = zip(of_runs.items(), cycle_styles(LINE_STYLES, COLORS), strict=False)
         for (name, values), (line, color) in rows:
             share = np.histogram(values, edges)[0] / len(values)
             axes.stairs(share, edges, linestyle=line, linewidth=1.8, color=color, label=name)
@@ -196,7 +200,7 @@ def ranks(settings: RanksSettings) -> None:
         axes.set(xlim=(0, 1), ylim=(0, None))
         axes.legend()
 
-    save(draw, settings.output, (6, 4))
+    save_figure(draw, settings.output, (6, 4))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,7 +217,7 @@ def losses(settings: LossesSettings) -> None:
     from structkit.learning.folders import LOSSES_FILE
 
     curves: dict[str, tuple[list[float], list[float]]] = {}
-    for name, file in zip(names(settings.files), settings.files, strict=True):
+    for name, file in zip(printable_names(settings.files), settings.files, strict=True):
         log = os.path.join(file, LOSSES_FILE) if os.path.isdir(file) else file
         for record in Records.read([log]):
             for part, value in record.items():
@@ -231,13 +235,13 @@ def losses(settings: LossesSettings) -> None:
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
-        rows = zip(curves.items(), looks(LINES, COLORS), strict=False)
+        rows = zip(curves.items(), cycle_styles(LINE_STYLES, COLORS), strict=False)
         for (name, (steps, values)), (line, color) in rows:
             axes.plot(steps, values, linestyle=line, color=color, label=name)
         axes.set(xlabel="step", ylabel="loss")
         axes.legend()
 
-    save(draw, settings.output, (6, 4))
+    save_figure(draw, settings.output, (6, 4))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,7 +269,7 @@ def trees(settings: TreesSettings) -> None:
         raise records.place(error) from None
     if not found:
         raise UserError("there are no records", "name a file that has some").at(records.lines.file)
-    drawn = [(title, tree, *places(tree)) for title, tree in found.items()]
+    drawn = [(title, tree, *node_positions(tree)) for title, tree in found.items()]
 
     def draw(figure: Any) -> None:
         for axes, each in zip(figure.subplots(1, len(drawn), squeeze=False)[0], drawn, strict=True):
@@ -273,8 +277,8 @@ def trees(settings: TreesSettings) -> None:
 
     # inches of trees whose words do not touch
     letters = (len(tree.words) * max(5, 2 + max(map(len, tree.words))) for tree in found.values())
-    height = LEVEL * (3 + max(float(y.max()) for *_, y in drawn))
-    save(draw, settings.output, (max(4.0, LETTER * sum(letters)), height))
+    height = LEVEL_INCHES * (3 + max(float(y.max()) for *_, y in drawn))
+    save_figure(draw, settings.output, (max(4.0, LETTER_INCHES * sum(letters)), height))
 
 
 def trees_of(record: Record, fields: Sequence[str]) -> dict[str, Tree]:
@@ -308,11 +312,11 @@ def draw_tree(axes: Any, title: str, tree: Tree, x: Floats, y: Floats) -> None:
     axes.set(xlim=(-0.6, len(tree.words) - 0.4), ylim=(-1.4, float(y.max()) + 0.6))
 
 
-def places(tree: Tree) -> tuple[Floats, Floats]:
+def node_positions(tree: Tree) -> tuple[Floats, Floats]:
     """Return x and y of all nodes, (nodes,): words at 0, a node above its highest child.
 
     >>> from structkit.structure.trees.brackets import read_tree
-    >>> [each.tolist() for each in places(read_tree("(S (X a) (Y (X b) (X c)))"))]
+    >>> [each.tolist() for each in node_positions(read_tree("(S (X a) (Y (X b) (X c)))"))]
     [[0.75, 0.0, 1.5, 1.0, 2.0], [2.0, 0.0, 1.0, 0.0, 0.0]]
     """
     import numpy as np

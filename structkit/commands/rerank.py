@@ -67,7 +67,7 @@ def rerank(settings: Settings, *, for_columns: bool = False) -> Iterator[Record]
     from structkit.ranking.reranking import Candidates, choose
     from structkit.ranking.reranking import rerank as reranked
     from structkit.scoring.runs import read_run
-    from structkit.searching.fusion import by_query, min_max, weighted_sum
+    from structkit.searching.fusion import min_max, rankings_by_query, weighted_sum
     from structkit.searching.hits import run_records
 
     weights = choose(settings.for_, settings.ranker)
@@ -77,7 +77,7 @@ def rerank(settings: Settings, *, for_columns: bool = False) -> Iterator[Record]
     run, *others = [read_run(path, for_columns=for_columns) for path in settings.runs]
     if others:  # the mean of the scaled scores
         runs = [run, *others]
-        each = by_query(runs, [1 / len(runs)] * len(runs))
+        each = rankings_by_query(runs, [1 / len(runs)] * len(runs))
         run = {query_id: weighted_sum(found, shares, min_max) for query_id, found, shares in each}
     candidates = Candidates.read(run, settings.corpus, settings.queries, settings.query_field)
     for query, hits in candidates:

@@ -22,8 +22,8 @@ from structkit.progress import say
 from structkit.records.fields import FIRST_OF_QUERY
 from structkit.records.jsonl import Record, Records, input_name, parse_each
 from structkit.searching.options import (
-    INDEX,
-    WORDS,
+    INDEX_GROUP,
+    WORDS_GROUP,
     RunOutput,
     SearchOptions,
     WordOptions,
@@ -107,19 +107,20 @@ class Settings(WordOptions, SearchOptions):
         "Search backend: exact, approximate, codes.",
         usual=usual_backend,
         complete="backend",
-        group=INDEX,
+        group=INDEX_GROUP,
     )
     texts: tuple[str, ...] = file_setting(
         "File with the records whose embeddings CORPUS holds, for hybrid and for the list of "
         "{query}.",
         (),
-        group=WORDS,
+        group=WORDS_GROUP,
     )
 
 
-BACKEND, SIMILARITY = setting_of(Settings, "backend"), setting_of(Settings, "similarity")
-FORMAT = setting_of(RunOutput, "format")
-OF_QUERIES = ("tokens", *NODE_ROWS)  # rows that a query has if the corpus does
+BACKEND_SETTING = setting_of(Settings, "backend")
+SIMILARITY_SETTING = setting_of(Settings, "similarity")
+FORMAT_SETTING = setting_of(RunOutput, "format")
+QUERY_ROW_KINDS = ("tokens", *NODE_ROWS)  # rows that a query has if the corpus does
 
 
 def search(settings: Settings) -> Iterator[Record]:
@@ -133,7 +134,7 @@ def search(settings: Settings) -> Iterator[Record]:
     question in `query` has its number as id, from 1. Equal scores are ordered by descending
     document id. Errors: repeated ids.
     """
-    from structkit.searching.hits import by_words, run_records
+    from structkit.searching.hits import bm25_rankings, run_records
 
     method = settings.method or method_of(settings.corpus)
     check_method(settings.corpus, method)
@@ -142,14 +143,16 @@ def search(settings: Settings) -> Iterator[Record]:
         settings.query, settings.queries, encoded=bool(model), texts=method != "dense"
     )
     encodes = bool(model) and method != "bm25" and holds_texts(settings.corpus)
-    _check(settings, method, encodes=encodes)
+    _check_method(settings, method, encodes=encodes)
     if method == "bm25":
         from structkit.searching.lexical import lexical_index
 
         index = lexical_index(settings.corpus, settings, save_index=settings.save_index)
-        rankings = by_words(index, queries, settings.query_field, settings.k or 100)
+        rankings = bm25_rankings(index, queries, settings.query_field, settings.k or 100)
     else:
-        rankings = _by_embeddings(settings, queries, model, encodes, hybrid=method == "hybrid")
+        rankings = _rankings_with_embeddings(
+            settings, queries, model, encodes, hybrid=method == "hybrid"
+        )
     query_id = None
     for query_id, hits in rankings:
         yield from run_records(query_id, hits)
@@ -157,21 +160,21 @@ def search(settings: Settings) -> Iterator[Record]:
         say(f"{queries.lines.file} holds no queries; the run is empty")
 
 
-def _by_embeddings(
+def _rankings_with_embeddings(
     settings: Settings, queries: Records, model: str | None, encodes: bool, *, hybrid: bool
 ) -> Iterator[Ranked]:
     """Yield the rankings of queries by embeddings, or in a `hybrid` by words as well.
 
     The model, if any, encodes the queries; the corpus too if it `encodes`.
     """
-    from structkit.searching.hits import Backend, EmbeddedCorpus, by_embeddings
+    from structkit.searching.hits import Backend, EmbeddedCorpus, dense_rankings
 
     files, k, encoding, corpus = settings.corpus, settings.k or 100, None, None
     if model and encodes:
-        encoding, corpus = _encoded(settings, model)
+        encoding, corpus = _encode_corpus(settings, model)
     elif model:
-        encoding = _encoding(settings, model, "query")
-    given = SIMILARITY.given(settings)
+        encoding = _open_encoding(settings, model, "query")
+    given = SIMILARITY_SETTING.given(settings)
     own = encoding.meta().get("similarity") if encoding else None
     similarity = given or own or settings.similarity
     if encoding and encoding.part and similarity != "maxsim":
@@ -183,15 +186,17 @@ def _by_embeddings(
     options = settings if usual else change(settings, similarity=similarity)
     searcher = kind().open(EmbeddedCorpus(files, corpus), options)
     if not hybrid:
-        return by_embeddings(searcher, queries, k, encoding, similarity)
-    from structkit.searching.fusion import by_both
+        return dense_rankings(searcher, queries, k, encoding, similarity)
+    from structkit.searching.fusion import hybrid_rankings
     from structkit.searching.lexical import lexical_index
 
     assert encoding
     texts = settings.texts or files
     index = lexical_index(texts, settings)
     places = ", ".join(map(input_name, dict.fromkeys([*files, *texts])))
-    return by_both(searcher, index, queries, k, encoding, similarity, settings.query_field, places)
+    return hybrid_rankings(
+        searcher, index, queries, k, encoding, similarity, settings.query_field, places
+    )
 
 
 def holds_texts(corpus: Sequence[str]) -> bool:
@@ -203,14 +208,14 @@ def holds_texts(corpus: Sequence[str]) -> bool:
     return "embedding" not in first
 
 
-def _encoded(settings: Settings, model: str) -> tuple[Encoding, Embeddings]:
+def _encode_corpus(settings: Settings, model: str) -> tuple[Encoding, Embeddings]:
     """Encode the texts of the corpus; return the encoding of queries by the same model, too."""
     import numpy as np
 
     from structkit.embeddings.reading import Embeddings
     from structkit.embeddings.vectors import Matrix, largest_norm
 
-    documents = _encoding(settings, model, "document")
+    documents = _open_encoding(settings, model, "document")
     records = parse_each(Records.read(settings.corpus), documents.read)
     embedded = [*documents.windows(text for _, text in records)]
     documents.report()
@@ -226,19 +231,19 @@ def _encoded(settings: Settings, model: str) -> tuple[Encoding, Embeddings]:
         meta=documents.meta(),
     )
     opened = documents.engine, documents.metadata
-    return _encoding(settings, model, "query", opened), corpus
+    return _open_encoding(settings, model, "query", opened), corpus
 
 
-def _encoding(
+def _open_encoding(
     settings: Settings, model: str, side: Literal["query", "document"], opened: Any = None
 ) -> Encoding:
     """Return the encoding of the texts of queries or of documents, by a model that may be open."""
-    from structkit.embeddings.reading import rows_in
+    from structkit.embeddings.reading import kind_of_rows
     from structkit.learning.encoding.encoding import Encoding
 
     document = side == "document"
     summed = settings.similarity == "maxsim" and not document
-    rows: Any = rows_in((settings.rescore or settings.corpus)[0]) if summed else None
+    rows: Any = kind_of_rows((settings.rescore or settings.corpus)[0]) if summed else None
     field = settings.document_field if document else settings.query_field
     keep = dict.fromkeys(name for name, _ in settings.conditions) if document else ()
     reads = EncodingSettings(
@@ -246,7 +251,7 @@ def _encoding(
         as_=side,
         field=tuple(filter(None, [field])),
         keep=tuple(keep),
-        rows=rows if rows in OF_QUERIES else None,
+        rows=rows if rows in QUERY_ROW_KINDS else None,
         dimensions=settings.dimensions,
         engine=settings.engine,
         offline=settings.offline,
@@ -254,7 +259,7 @@ def _encoding(
     return Encoding(reads, opened=opened)
 
 
-def _check(settings: Settings, method: str, *, encodes: bool) -> None:
+def _check_method(settings: Settings, method: str, *, encodes: bool) -> None:
     """Raise for settings that the method does not take; `encodes`: a model reads the corpus."""
     model, texts = flag("model"), flag("texts")
     words, index = (flags_given(settings, kind) for kind in (WordOptions, SearchOptions))
@@ -262,9 +267,12 @@ def _check(settings: Settings, method: str, *, encodes: bool) -> None:
         others = [name for name in words if not (encodes and name == flag("document_field"))]
     elif method == "bm25":
         others = [name for name in index if name != flag("save_index")]
-        others += [flag("backend")] * bool(BACKEND.given(settings)) + [model] * bool(settings.model)
+        if BACKEND_SETTING.given(settings):
+            others.append(flag("backend"))
+        if settings.model:
+            others.append(model)
     else:
-        others = [flag("filter")] * bool(settings.filter)
+        others = [flag("filter")] if settings.filter else []
     if settings.texts and method != "hybrid" and not settings.query:
         others.append(texts)
     if others:
@@ -287,7 +295,7 @@ def _main(settings: Settings, output: RunOutput) -> None:
         settings = change(settings, queries=("-",))
         read = [path for _, path in files_of([settings], "reads")]
         keep_apart(files_of([settings, output], "writes"), read)
-    formatted = FORMAT.given(output) is not None
+    formatted = FORMAT_SETTING.given(output) is not None
     if not settings.query or formatted or output.output != "-" or not os.isatty(1):
         write_run(search(settings), output.output, output.format)
         return

@@ -22,7 +22,7 @@ from structkit.records.stream import Options, run_stage
 from structkit.reproducibility import key
 from structkit.settings import seed_setting, setting
 
-WRITTEN = re.compile(r"(.+?)(!=|!~|=|~)(.*)", re.DOTALL)
+CONDITION = re.compile(r"(.+?)(!=|!~|=|~)(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +119,7 @@ class Condition:
         >>> Condition.parse("tags!=old").passes({"tags": ["new", "old"]})
         False
         """
-        match = WRITTEN.fullmatch(text)
+        match = CONDITION.fullmatch(text)
         if not match:
             problem = f"{flag(name, text)} is not a condition"
             remedy = "write FIELD=VALUE, FIELD!=VALUE, FIELD~REGEX or FIELD!~REGEX"
@@ -167,7 +167,7 @@ class Changes:
         cuts = [_sides(text, "strip", "FIELD=REGEX") for text in settings.strip]
         self.strip = [(name, pattern_of(pattern, "strip")) for name, pattern in cuts]
         sides = [_sides(text, "set", "FIELD=TEXT or FIELD:=JSON") for text in settings.set]
-        self.values = dict(_value(*each) for each in sides)
+        self.values = dict(_value_to_set(*each) for each in sides)
         # the fields that records are expected to have
         self.names = [*(name for name, _ in self.strip), *self.fields, *self.rename]
 
@@ -197,7 +197,7 @@ def _sides(text: str, name: str, form: str) -> tuple[str, str]:
     return left, right
 
 
-def _value(name: str, text: str) -> tuple[str, Any]:
+def _value_to_set(name: str, text: str) -> tuple[str, Any]:
     """Return a field and its value: text, or JSON if the name ends in a colon."""
     if not name.endswith(":"):
         return name, text

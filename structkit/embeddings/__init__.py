@@ -1,9 +1,23 @@
 """Embeddings and their files, written and read. May import records and below."""
 
-IDS, DOC_IDS, FIELDS = ".ids.txt", ".doc_ids.txt", ".fields.jsonl"
-HASHES, SCALES, META = ".hashes.txt", ".scales.f32", ".meta.json"
-ROWS = ".rows.txt"  # the number of rows of each document, whose ids and hashes are written once
-BESIDE = (IDS, DOC_IDS, FIELDS, HASHES, SCALES, ROWS, META)  # the endings of files beside NAME.npy
+IDS_SUFFIX = ".ids.txt"
+DOC_IDS_SUFFIX = ".doc_ids.txt"
+FIELDS_SUFFIX = ".fields.jsonl"
+HASHES_SUFFIX = ".hashes.txt"
+SCALES_SUFFIX = ".scales.f32"
+META_SUFFIX = ".meta.json"
+ROWS_SUFFIX = (
+    ".rows.txt"  # the number of rows of each document, whose ids and hashes are written once
+)
+SUFFIXES_BESIDE = (
+    IDS_SUFFIX,
+    DOC_IDS_SUFFIX,
+    FIELDS_SUFFIX,
+    HASHES_SUFFIX,
+    SCALES_SUFFIX,
+    ROWS_SUFFIX,
+    META_SUFFIX,
+)  # the endings of files beside NAME.npy
 
 
 def files_beside(path: str) -> list[str]:
@@ -13,4 +27,4 @@ def files_beside(path: str) -> list[str]:
     (['v.ids.txt', 'v.doc_ids.txt'], [])
     """
     stem = path.removesuffix(".npy")
-    return [] if stem == path else [stem + ending for ending in BESIDE]
+    return [] if stem == path else [stem + ending for ending in SUFFIXES_BESIDE]

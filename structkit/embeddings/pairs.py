@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.embeddings.reading import matrix, vector
+from structkit.embeddings.reading import stack_rows, vector
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag, program
 from structkit.records.jsonl import Record, Records, json_kind
 
-ENDING = "_embedding"
+EMBEDDING_FIELD_SUFFIX = "_embedding"
 
 
 def _remedy() -> str:
@@ -77,24 +77,28 @@ def read_pairs(files: Sequence[str]) -> EmbeddingPairs:
     dimensions = 0
     try:
         for record in records:
-            names = names or _names(record)
+            names = names or _embedding_fields(record)
             first = vector(record, names[0], dimensions)
             second = vector(record, names[1], len(first))
             dimensions = len(first)
             left.append(first)
             right.append(second)
-            kept.append({name: record[name] for name in record if not name.endswith(ENDING)})
+            kept.append(
+                {name: record[name] for name in record if not name.endswith(EMBEDDING_FIELD_SUFFIX)}
+            )
     except UserError as error:
         raise records.place(error) from None
     if not kept:
         raise UserError("there are no pairs", _remedy()).at(records.lines.file)
-    return EmbeddingPairs(matrix(left), matrix(right), kept, records.lines.file)
+    return EmbeddingPairs(stack_rows(left), stack_rows(right), kept, records.lines.file)
 
 
-def _names(record: Record) -> tuple[str, ...]:
-    names = tuple(name for name in record if name.endswith(ENDING))
+def _embedding_fields(record: Record) -> tuple[str, ...]:
+    names = tuple(name for name in record if name.endswith(EMBEDDING_FIELD_SUFFIX))
     if len(names) != 2:
         found = f" ({', '.join(names)})" if names else ""
-        problem = f"the record has {len(names)} fields that end in {ENDING}, not 2{found}"
+        problem = (
+            f"the record has {len(names)} fields that end in {EMBEDDING_FIELD_SUFFIX}, not 2{found}"
+        )
         raise UserError(problem, _remedy())
     return names

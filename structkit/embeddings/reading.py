@@ -19,9 +19,17 @@ from typing import Any
 import numpy as np
 import orjson
 
-from structkit.embeddings import DOC_IDS, FIELDS, HASHES, IDS, META, ROWS, SCALES
+from structkit.embeddings import (
+    DOC_IDS_SUFFIX,
+    FIELDS_SUFFIX,
+    HASHES_SUFFIX,
+    IDS_SUFFIX,
+    META_SUFFIX,
+    ROWS_SUFFIX,
+    SCALES_SUFFIX,
+)
 from structkit.embeddings.vectors import (
-    CODES,
+    CODE_TYPES,
     TOO_LARGE,
     BinaryRows,
     Floats,
@@ -29,7 +37,7 @@ from structkit.embeddings.vectors import (
     IntArray,
     Matrix,
     Vectors,
-    columns,
+    column_count,
     largest_norm,
 )
 from structkit.errors import UserError, flag, program
@@ -45,15 +53,19 @@ from structkit.records.jsonl import (
     parse_each,
 )
 
-MATRICES = (".npy", ".npz", ".parquet")
-AGAIN = "encode the corpus again"
+MATRIX_ENDINGS = (".npy", ".npz", ".parquet")
+ENCODE_AGAIN = "encode the corpus again"
 # facts of a run that do not affect the numbers of a row
-UNRELATED = {"model", "keep", "batch_tokens", "count", "dim", "run", "files", "records"}
-UNRELATED |= {"sha256", "precision", "similarity"}
-MAXIMUM_SCALE = 2.0**57  # the square of 127 times as much is a float32
-NUMBERS = frozenset((float, int))
-OWN = frozenset(("id", "doc_id", "embedding"))  # the fields of an embedding that are not kept ones
-PIECES, PIECE = 256, 4096  # parts, and bytes of each, that are hashed for a file of numbers
+UNRELATED_SETTINGS = frozenset(
+    "model keep batch_tokens count dim run files records sha256 precision similarity".split()
+)
+MAX_INT8_SCALE = 2.0**57  # the square of 127 times as much is a float32
+NUMBER_TYPES = frozenset((float, int))
+EMBEDDING_FIELDS = frozenset(
+    ("id", "doc_id", "embedding")
+)  # the fields of an embedding that are not kept ones
+HASHED_PARTS = 256  # of a file of numbers
+HASHED_PART_BYTES = 4096
 
 
 @dataclass(frozen=True)
@@ -104,8 +116,8 @@ def read_embeddings(files: Sequence[str], *, fields: bool = False, scan: bool = 
     of .npy files are not read: their NaN and largest norm are unknown. Errors: repeated ids,
     differing dimensions or models, NaN, an empty corpus.
     """
-    if not any(name.endswith(MATRICES) for name in files):
-        return read_records(Records.read(files), fields=fields)
+    if not any(name.endswith(MATRIX_ENDINGS) for name in files):
+        return read_embedding_records(Records.read(files), fields=fields)
     parts = [
         read_parquet(name, fields=fields)
         if name.endswith(".parquet")
@@ -116,7 +128,7 @@ def read_embeddings(files: Sequence[str], *, fields: bool = False, scan: bool = 
 
 
 @contextmanager
-def reading(path: str, again: str = AGAIN) -> Iterator[None]:
+def read_errors(path: str, again: str = ENCODE_AGAIN) -> Iterator[None]:
     """Raise a `UserError` if a file cannot be read; `again` is the remedy that makes it anew."""
     refuse_pipe(path, "a file beside embeddings")
     try:
@@ -161,7 +173,7 @@ def same_model(model: str | None, other: str | None, file: str, other_file: str)
         raise UserError(problem, "encode both with one model").at(file)
 
 
-def read_records(records: Records, *, fields: bool = False) -> Embeddings:
+def read_embedding_records(records: Records, *, fields: bool = False) -> Embeddings:
     """Read the embeddings of records; an error has file and line."""
     values, dimensions = array("f"), 0
     doc_ids, ids, kept = list[str](), list[str](), list[Record]()
@@ -169,8 +181,8 @@ def read_records(records: Records, *, fields: bool = False) -> Embeddings:
     def parse(record: Record) -> tuple[str, array[float]]:
         row = vector(record, dimensions=dimensions)
         if fields:
-            kept.append({name: record[name] for name in record if name not in OWN})
-        return document(record), row
+            kept.append({name: record[name] for name in record if name not in EMBEDDING_FIELDS})
+        return document_id(record), row
 
     for row_id, (doc_id, row) in parse_each(records, parse):
         dimensions = len(row)
@@ -188,7 +200,7 @@ def read_records(records: Records, *, fields: bool = False) -> Embeddings:
 def vector(record: Record, name: str = "embedding", dimensions: int = 0) -> array[float]:
     """Return an embedding of a record as float32; `dimensions`, if not 0, is the required size."""
     value = record.get(name)
-    if type(value) is not list or not value or not NUMBERS.issuperset(map(type, value)):
+    if type(value) is not list or not value or not NUMBER_TYPES.issuperset(map(type, value)):
         # NaN and infinity are written as null
         is_ = "is not a list of numbers" if name in record else "is missing"
         remedy = f"make embeddings with {program('encode')}, or search texts with "
@@ -207,12 +219,12 @@ def vector(record: Record, name: str = "embedding", dimensions: int = 0) -> arra
     return row
 
 
-def matrix(rows: Iterable[array[float]]) -> Vectors:
+def stack_rows(rows: Iterable[array[float]]) -> Vectors:
     """Return embeddings as one matrix (rows, dimensions)."""
     return np.stack([np.frombuffer(row, np.float32) for row in rows])
 
 
-def document(record: Record) -> str:
+def document_id(record: Record) -> str:
     """Return the id of a row's document, or its own."""
     doc_id = record.get("doc_id", record["id"])
     if isinstance(doc_id, bool) or not isinstance(doc_id, str | int):
@@ -232,30 +244,39 @@ def read_matrix(path: str, *, fields: bool = False, scan: bool = True) -> Embedd
         raise cannot_read(error).at(path) from None
     except ValueError as error:
         problem = f"is damaged, or not a .npy file of numbers (NumPy: {error})"
-        raise UserError(problem, _write(".npy")).at(path) from None
+        raise UserError(problem, _encode_remedy(".npy")).at(path) from None
     stem = path.removesuffix(".npy")
-    kind = next((each for each, code in CODES.items() if vectors.dtype == code), None)
+    kind = next((each for each, code in CODE_TYPES.items() if vectors.dtype == code), None)
     problem = f"holds {vectors.dtype} {vectors.shape}, not floats (documents, dimensions)"
-    form = UserError(problem, _write(".npy")).at(path)
+    form = UserError(problem, _encode_remedy(".npy")).at(path)
     if vectors.ndim != 2 or not (vectors.dtype.kind == "f" or kind) or 0 in vectors.shape:
         raise form
-    counts = read_counts(stem + ROWS, len(vectors)) if os.path.exists(stem + ROWS) else None
+    counts = (
+        read_counts(stem + ROWS_SUFFIX, len(vectors))
+        if os.path.exists(stem + ROWS_SUFFIX)
+        else None
+    )
     names = len(vectors) if counts is None else len(counts)
-    ids = unique(read_ids(stem + IDS, names), stem + IDS)
+    ids = check_unique(read_ids(stem + IDS_SUFFIX, names), stem + IDS_SUFFIX)
     if counts is not None:
-        ids = repeated(ids, counts)
-    beside = stem + META
+        ids = repeat_names(ids, counts)
+    beside = stem + META_SUFFIX
     meta = read_meta(beside, *vectors.shape, kind=kind) if os.path.exists(beside) else {}
-    if CODES.get(meta.get("quantize", "")) != CODES.get(kind or ""):
+    if CODE_TYPES.get(meta.get("quantize", "")) != CODE_TYPES.get(kind or ""):
         raise form
     rows: Any = vectors
     if kind:
-        rows = _scaled(stem, vectors) if kind == "int8" else BinaryRows(vectors, meta["dim"])
-    chunks, kept = stem + DOC_IDS, stem + FIELDS
+        rows = _int8_rows(stem, vectors) if kind == "int8" else BinaryRows(vectors, meta["dim"])
+    chunks, kept = stem + DOC_IDS_SUFFIX, stem + FIELDS_SUFFIX
     doc_ids = read_ids(chunks, len(vectors)) if os.path.exists(chunks) else ids
     records = read_fields(kept, len(ids)) if fields and os.path.exists(kept) else []
-    read = {IDS: True, DOC_IDS: doc_ids is not ids, FIELDS: bool(records), SCALES: kind == "int8"}
-    read[ROWS] = counts is not None
+    read = {
+        IDS_SUFFIX: True,
+        DOC_IDS_SUFFIX: doc_ids is not ids,
+        FIELDS_SUFFIX: bool(records),
+        SCALES_SUFFIX: kind == "int8",
+    }
+    read[ROWS_SUFFIX] = counts is not None
     check_together(path, meta, [".npy", *(ending for ending in read if read[ending])])
     if isinstance(rows, BinaryRows):
         norm = 1.0
@@ -264,18 +285,18 @@ def read_matrix(path: str, *, fields: bool = False, scan: bool = True) -> Embedd
     return Embeddings(doc_ids, Matrix([rows]), norm, ids, records, meta)
 
 
-def _write(ending: str) -> str:
+def _encode_remedy(ending: str) -> str:
     return f"write it with {program('encode', output=f'NAME{ending}')}"
 
 
-def _scaled(stem: str, codes: Any) -> Int8Rows:
+def _int8_rows(stem: str, codes: Any) -> Int8Rows:
     """Return codes with their scales."""
-    path = stem + SCALES
-    with reading(path):
+    path = stem + SCALES_SUFFIX
+    with read_errors(path):
         scales = np.fromfile(path, "<f4")
-    if len(scales) != len(codes) or not ((scales >= 0) & (scales < MAXIMUM_SCALE)).all():
+    if len(scales) != len(codes) or not ((scales >= 0) & (scales < MAX_INT8_SCALE)).all():
         problem = f"is damaged: it does not hold {len(codes):,} numbers of 4 bytes, 0 or more"
-        raise UserError(problem, AGAIN).at(path)
+        raise UserError(problem, ENCODE_AGAIN).at(path)
     return Int8Rows(codes, scales)
 
 
@@ -314,25 +335,27 @@ def read_parquet(path: str, *, fields: bool = False) -> Embeddings:
         if isinstance(error, OSError) and error.errno:
             raise cannot_read(error).at(path) from None
         problem = f"is not a Parquet file, or a damaged one ({str(error).partition('.')[0]})"
-        raise UserError(problem, _write(".parquet")).at(path) from None
+        raise UserError(problem, _encode_remedy(".parquet")).at(path) from None
     numbers = next((each for each in ("embedding", "vector") if each in names), "")
     if "id" not in names or not numbers or not len(table):
         columns = ", ".join(names) or "no columns"
         problem = f"holds {len(table):,} rows of {columns}, not id and embedding"
-        raise UserError(problem, _write(".parquet")).at(path)
+        raise UserError(problem, _encode_remedy(".parquet")).at(path)
     ids = [str(each) for each in table["id"].to_pylist()]
-    chunks = "doc_id" in names
-    doc_ids = [str(each) for each in table["doc_id"].to_pylist()] if chunks else ids
-    kept = table.drop_columns([numbers, "id", *["doc_id"] * chunks])
-    rows = Matrix([_numbers(table[numbers], len(table), path)])
+    doc_ids = ids
+    kept = table.drop_columns([numbers, "id"])
+    if "doc_id" in names:
+        doc_ids = [str(doc_id) for doc_id in table["doc_id"].to_pylist()]
+        kept = kept.drop_columns("doc_id")
+    rows = Matrix([_parquet_numbers(table[numbers], len(table), path)])
     records = kept.to_pylist() if fields and kept.num_columns else []
     meta = orjson.loads((file.metadata.metadata or {}).get(b"structkit", b"{}"))
     meta = meta if isinstance(meta, dict) else {}
     norm = largest_norm(rows, path)
-    return Embeddings(doc_ids, rows, norm, unique(ids, path), records, meta)
+    return Embeddings(doc_ids, rows, norm, check_unique(ids, path), records, meta)
 
 
-def _numbers(column: Any, rows: int, path: str) -> Floats:
+def _parquet_numbers(column: Any, rows: int, path: str) -> Floats:
     """Return a column of lists as a matrix (rows, dimensions)."""
     compute = require("pyarrow.compute", "parquet")
     lists = str(column.type).startswith(("list", "fixed_size_list", "large_list"))
@@ -340,12 +363,12 @@ def _numbers(column: Any, rows: int, path: str) -> Floats:
     flat = compute.list_flatten(column) if len(lengths) == 1 and lengths[0] else None
     if flat is None or flat.null_count or str(flat.type) not in ("halffloat", "float", "double"):
         problem = "has an embedding that is not a list of as many floats as the others"
-        raise UserError(problem, _write(".parquet")).at(path)
+        raise UserError(problem, _encode_remedy(".parquet")).at(path)
     numbers: Floats = flat.to_numpy().reshape(rows, lengths[0])
     return numbers
 
 
-def unique(ids: list[str], path: str) -> list[str]:
+def check_unique(ids: list[str], path: str) -> list[str]:
     """Return the same ids. Errors: a repeated one, with its line in the file."""
     seen: set[str] = set()
     for number, identifier in enumerate(ids, 1):
@@ -363,47 +386,49 @@ def id_line(name: str, remedy: str = "change the id") -> str:
     return f"{name}\n"
 
 
-def read_ids(path: str, rows: int, again: str = AGAIN) -> list[str]:
+def read_ids(path: str, rows: int, again: str = ENCODE_AGAIN) -> list[str]:
     """Read the ids in a file, one per line, as many as embeddings; `again` makes the file."""
     remedy = f"write one id a line, or {again}"  # it is the last file of a run that was killed
-    with reading(path, remedy), open(path, encoding="utf-8", newline="\n") as handle:
+    with read_errors(path, remedy), open(path, encoding="utf-8", newline="\n") as handle:
         lines = handle.read().removesuffix("\n").split("\n")
     if len(lines) != rows:
         raise UserError(f"holds {len(lines):,} ids for {rows:,} embeddings", again).at(path)
     return lines
 
 
-def rows_in(path: str) -> str | None:
+def kind_of_rows(path: str) -> str | None:
     """Return the kind of the rows of NAME.npy, if it is known."""
-    beside = path.removesuffix(".npy") + META
+    beside = path.removesuffix(".npy") + META_SUFFIX
     if not path.endswith(".npy") or not os.path.exists(beside):
         return None
-    with reading(beside), open(beside, "rb") as handle:
+    with read_errors(beside), open(beside, "rb") as handle:
         meta = orjson.loads(handle.read())
     return meta.get("rows") if isinstance(meta, dict) else None
 
 
 def read_counts(path: str, rows: int) -> list[int]:
     """Read the number of rows of each document, one per line, together as many as embeddings."""
-    with reading(path), open(path, encoding="ascii") as handle:
+    with read_errors(path), open(path, encoding="ascii") as handle:
         counts = [int(line) for line in handle]
     if sum(counts) != rows or min(counts) < 1:
-        raise UserError(f"does not divide {rows:,} embeddings among documents", AGAIN).at(path)
+        raise UserError(f"does not divide {rows:,} embeddings among documents", ENCODE_AGAIN).at(
+            path
+        )
     return counts
 
 
-def repeated(names: Sequence[str], counts: Sequence[int]) -> list[str]:
+def repeat_names(names: Sequence[str], counts: Sequence[int]) -> list[str]:
     """Return each name as often as its count says.
 
-    >>> repeated(["a", "b"], [2, 1])
+    >>> repeat_names(["a", "b"], [2, 1])
     ['a', 'a', 'b']
     """
     return [name for name, count in zip(names, counts, strict=True) for _ in range(count)]
 
 
-def read_fields(path: str, rows: int, again: str = AGAIN) -> list[Record]:
+def read_fields(path: str, rows: int, again: str = ENCODE_AGAIN) -> list[Record]:
     """Read the kept fields of embeddings, one JSON object per line."""
-    with reading(path, again), open(path, "rb") as handle:
+    with read_errors(path, again), open(path, "rb") as handle:
         records = [orjson.loads(line) for line in handle]
     if len(records) != rows or not all(type(record) is dict for record in records):
         problem = f"holds {len(records):,} records for {rows:,} embeddings"
@@ -412,13 +437,13 @@ def read_fields(path: str, rows: int, again: str = AGAIN) -> list[Record]:
 
 
 def read_meta(
-    path: str, rows: int, width: int, *, kind: str | None = None, again: str = AGAIN
+    path: str, rows: int, width: int, *, kind: str | None = None, again: str = ENCODE_AGAIN
 ) -> Record:
     """Read `meta.json` of embeddings in an array of that shape: their number, model, and more.
 
     `kind` is the kind of codes: bits take fewer columns than dimensions.
     """
-    with reading(path, again), open(path, "rb") as handle:
+    with read_errors(path, again), open(path, "rb") as handle:
         meta = orjson.loads(handle.read())
     known = {"count": int, "dim": int}
     optional = {"model_sha256": str | None, "run": dict | None, "files": dict | None}
@@ -427,7 +452,7 @@ def read_meta(
     ):
         raise UserError("is not what structkit writes", again).at(path)
     shape = count, dim = meta["count"], meta["dim"]
-    if count != rows or columns(dim, kind) != width:
+    if count != rows or column_count(dim, kind) != width:
         raise UserError(f"says {shape}, but the matrix is {(rows, width)}", again).at(path)
     return meta
 
@@ -435,10 +460,12 @@ def read_meta(
 def read_hashes(path: str, embeddings: Embeddings) -> list[str]:
     """Read the hash of the source of each row of NAME.npy."""
     stem, rows = path.removesuffix(".npy"), len(embeddings.ids)
-    counts = read_counts(stem + ROWS, rows) if os.path.exists(stem + ROWS) else [1] * rows
-    hashes = read_ids(stem + HASHES, len(counts))
-    check_together(path, embeddings.meta, [HASHES])
-    return repeated(hashes, counts)
+    counts = (
+        read_counts(stem + ROWS_SUFFIX, rows) if os.path.exists(stem + ROWS_SUFFIX) else [1] * rows
+    )
+    hashes = read_ids(stem + HASHES_SUFFIX, len(counts))
+    check_together(path, embeddings.meta, [HASHES_SUFFIX])
+    return repeat_names(hashes, counts)
 
 
 def fingerprint(handle: BufferedReader | BufferedRandom, ending: str) -> str:
@@ -447,13 +474,13 @@ def fingerprint(handle: BufferedReader | BufferedRandom, ending: str) -> str:
     Numbers may be larger than memory, and another run's differ nearly everywhere.
     """
     handle.seek(0)
-    if ending not in (".npy", SCALES):
+    if ending not in (".npy", SCALES_SUFFIX):
         return hashlib.file_digest(handle, "sha256").hexdigest()
     size = os.fstat(handle.fileno()).st_size
     digest = hashlib.sha256(str(size).encode())
-    last = max(0, size - PIECE)
-    for start in sorted({last * number // (PIECES - 1) for number in range(PIECES)}):
-        digest.update(os.pread(handle.fileno(), PIECE, start))
+    last = max(0, size - HASHED_PART_BYTES)
+    for start in sorted({last * number // (HASHED_PARTS - 1) for number in range(HASHED_PARTS)}):
+        digest.update(os.pread(handle.fileno(), HASHED_PART_BYTES, start))
     return digest.hexdigest()
 
 
@@ -466,19 +493,23 @@ def check_together(path: str, meta: Record, endings: Iterable[str]) -> None:
         return
     stem = path.removesuffix(".npy")
     for ending in endings:
-        with reading(stem + ending), open(stem + ending, "rb") as handle:
+        with read_errors(stem + ending), open(stem + ending, "rb") as handle:
             same = meta["files"].get(ending) == fingerprint(handle, ending)
         if not same:
-            problem = f"does not belong to {stem}{META}: it was written by another run"
+            problem = f"does not belong to {stem}{META_SUFFIX}: it was written by another run"
             remedy = f"encode again ({flag('resume')} completes a run that was killed)"
             raise UserError(problem, remedy).at(stem + ending)
 
 
-def differing(run: Record, other: Record) -> list[str]:
+def differing_settings(run: Record, other: Record) -> list[str]:
     """Return the settings on which rows depend and in which two runs differ.
 
-    >>> differing({"dtype": "fp32", "keep": ["n"]}, {"dtype": "bf16", "side": "query"})
+    >>> differing_settings({"dtype": "fp32", "keep": ["n"]}, {"dtype": "bf16", "side": "query"})
     ['dtype', 'side']
     """
     names = dict.fromkeys([*run, *other])
-    return [name for name in names if name not in UNRELATED and run.get(name) != other.get(name)]
+    return [
+        name
+        for name in names
+        if name not in UNRELATED_SETTINGS and run.get(name) != other.get(name)
+    ]

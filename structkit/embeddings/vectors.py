@@ -23,16 +23,20 @@ Floats = NDArray[np.floating]
 Vectors = NDArray[np.float32]
 IntArray = NDArray[np.int64]
 
-BLOCK = 8192  # rows read together
-NEARLY = 1e-2  # how far from 1 the length of a row may be that codes or 16 bits have rounded
+ROWS_PER_BLOCK = 8192  # rows read together
+UNIT_TOLERANCE = (
+    1e-2  # how far from 1 the length of a row may be that codes or 16 bits have rounded
+)
 TOO_LARGE = "normalize the embeddings"
 NOT_FINITE = "encode it again, with a model whose weights are finite"
-CODES = {"int8": "|i1", "binary": "|u1"}  # as NumPy writes the types of codes
-FORMS = {"fp16": "<f2", **CODES}
-LARGEST = 127
-LARGEST_HALF = 65520  # the least number that 16 bits round to infinity
-PRECISION = 2**16
-TINY = 1e-30  # rows without a larger number are zeros; their squares are 0 in float32 too
+CODE_TYPES = {"int8": "|i1", "binary": "|u1"}  # as NumPy writes the types of codes
+QUANTIZED_TYPES = {"fp16": "<f2", **CODE_TYPES}
+MAX_INT8_CODE = 127
+MIN_FLOAT16_OVERFLOW = 65520  # the least number that 16 bits round to infinity
+SCALE_STEPS = 2**16
+MIN_INT8_NUMBER = (
+    1e-30  # rows without a larger number are zeros; their squares are 0 in float32 too
+)
 
 
 @dataclass(frozen=True)
@@ -90,10 +94,10 @@ class Int8Rows:
         self.shape = codes.shape
 
     @classmethod
-    def joined(cls, parts: Sequence[tuple[Int8Rows, IntArray]]) -> Int8Rows:
+    def merge(cls, parts: Sequence[tuple[Int8Rows, IntArray]]) -> Int8Rows:
         """Return one of several, each given with the new numbers of its rows, or -1."""
-        codes = placed([(each.codes, numbers) for each, numbers in parts])
-        return cls(codes, placed([(each.scales, numbers) for each, numbers in parts]))
+        codes = scatter_rows([(each.codes, numbers) for each, numbers in parts])
+        return cls(codes, scatter_rows([(each.scales, numbers) for each, numbers in parts]))
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -137,7 +141,7 @@ class UnitRows:
     def __init__(self, rows: Matrix, lengths: Vectors | None = None) -> None:
         self.rows = rows
         self.shape: tuple[int, int] = rows.shape
-        self.lengths = norms(rows) if lengths is None else lengths
+        self.lengths = row_norms(rows) if lengths is None else lengths
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -210,10 +214,10 @@ class Matrix:
         return Matrix([self._numbers(rows)])
 
 
-def unit(vectors: Any) -> Vectors:
+def normalize_rows(vectors: Any) -> Vectors:
     """Return the rows scaled to length 1; a row of zeros stays.
 
-    >>> unit(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    >>> normalize_rows(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
     """
     exact = np.asarray(vectors, np.float64)
@@ -222,10 +226,10 @@ def unit(vectors: Any) -> Vectors:
     return result
 
 
-def placed(parts: Sequence[tuple[NDArray[Any], IntArray]]) -> NDArray[Any]:
+def scatter_rows(parts: Sequence[tuple[NDArray[Any], IntArray]]) -> NDArray[Any]:
     """Return the rows of several arrays at their given numbers, which are all from 0; -1 has none.
 
-    >>> placed([(np.array([5, 6, 7]), np.array([2, -1, 0])), (np.array([8]), np.array([1]))])
+    >>> scatter_rows([(np.array([5, 6, 7]), np.array([2, -1, 0])), (np.array([8]), np.array([1]))])
     array([7, 8, 5])
     """
     parts = [each for each in parts if len(each[0])] or parts[:1]
@@ -240,10 +244,10 @@ def placed(parts: Sequence[tuple[NDArray[Any], IntArray]]) -> NDArray[Any]:
     return whole
 
 
-def norms(rows: Matrix) -> Vectors:
+def row_norms(rows: Matrix) -> Vectors:
     """Return the Euclidean norm of each row, (rows,)."""
     found = [np.empty(0, np.float32)]
-    for _, block in blocks(rows):
+    for _, block in row_blocks(rows):
         squares = np.einsum("rd,rd->r", block, block, dtype=np.float64)
         found.append(np.sqrt(squares).astype(np.float32))
     return np.concatenate(found)
@@ -251,10 +255,10 @@ def norms(rows: Matrix) -> Vectors:
 
 def are_unit(rows: Matrix, within: float) -> bool:
     """Return whether all rows have length 1, up to `within`."""
-    return bool((np.abs(norms(rows) - 1) <= within).all())
+    return bool((np.abs(row_norms(rows) - 1) <= within).all())
 
 
-def blocks(rows: Matrix, size: int = BLOCK) -> Iterator[tuple[int, Vectors]]:
+def row_blocks(rows: Matrix, size: int = ROWS_PER_BLOCK) -> Iterator[tuple[int, Vectors]]:
     """Yield `size` rows at a time, each block with the number of its first row."""
     for first in range(0, len(rows), size):
         yield first, rows[first : first + size]
@@ -263,7 +267,7 @@ def blocks(rows: Matrix, size: int = BLOCK) -> Iterator[tuple[int, Vectors]]:
 def largest_norm(rows: Matrix, path: str = "") -> float:
     """Return the largest Euclidean norm of a row. Errors: NaN, infinity or an overflow."""
     largest = 0.0
-    for first, block in blocks(rows):
+    for first, block in row_blocks(rows):
         with np.errstate(over="ignore", invalid="ignore"):
             squares = np.einsum("rd,rd->r", block, block)  # (rows,)
         if not np.isfinite(squares).all():
@@ -274,10 +278,10 @@ def largest_norm(rows: Matrix, path: str = "") -> float:
     return float(np.sqrt(largest))
 
 
-def columns(dimensions: int, kind: str | None) -> int:
+def column_count(dimensions: int, kind: str | None) -> int:
     """Return the number of columns of an array with these dimensions.
 
-    >>> columns(384, "binary"), columns(10, "binary"), columns(384, "int8")
+    >>> column_count(384, "binary"), column_count(10, "binary"), column_count(384, "int8")
     (48, 2, 384)
     """
     return -(-dimensions // 8) if kind == "binary" else dimensions
@@ -297,14 +301,14 @@ def quantize(vectors: Vectors, kind: str) -> tuple[NDArray[Any], Vectors | None]
     if kind == "binary":
         return pack_signs(vectors), None
     if kind == "fp16":
-        if np.abs(vectors).max(initial=0) >= LARGEST_HALF:
+        if np.abs(vectors).max(initial=0) >= MIN_FLOAT16_OVERFLOW:
             raise UserError("an embedding holds numbers too large for 16 bits", TOO_LARGE)
-        return vectors.astype(FORMS[kind]), None
+        return vectors.astype(QUANTIZED_TYPES[kind]), None
     exact = np.asarray(vectors, np.float64)
     largest = np.abs(exact).max(axis=1)  # (rows,)
     # rounded up: no code is beyond 127
-    mantissa, exponent = np.frexp(np.where(largest < TINY, 0.0, largest) / LARGEST)
-    scales = np.ldexp(np.ceil(mantissa * PRECISION) / PRECISION, exponent)
+    mantissa, exponent = np.frexp(np.where(largest < MIN_INT8_NUMBER, 0.0, largest) / MAX_INT8_CODE)
+    scales = np.ldexp(np.ceil(mantissa * SCALE_STEPS) / SCALE_STEPS, exponent)
     codes = np.rint(exact / np.where(scales == 0, np.inf, scales)[:, None])
     return codes.astype(np.int8), scales.astype(np.float32)
 

@@ -19,9 +19,18 @@ import orjson
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from structkit.embeddings import BESIDE, DOC_IDS, FIELDS, HASHES, IDS, META, ROWS, SCALES
+from structkit.embeddings import (
+    DOC_IDS_SUFFIX,
+    FIELDS_SUFFIX,
+    HASHES_SUFFIX,
+    IDS_SUFFIX,
+    META_SUFFIX,
+    ROWS_SUFFIX,
+    SCALES_SUFFIX,
+    SUFFIXES_BESIDE,
+)
 from structkit.embeddings.reading import check_together, fingerprint, id_line, read_matrix
-from structkit.embeddings.vectors import FORMS, EmbeddingRow, columns, quantize
+from structkit.embeddings.vectors import QUANTIZED_TYPES, EmbeddingRow, column_count, quantize
 from structkit.errors import UserError, flag
 from structkit.extras import require
 from structkit.progress import say
@@ -39,13 +48,13 @@ from structkit.records.output import (
     remove,
 )
 
-FLOATS = "<f4"
-HEADER = 128  # bytes that NumPy takes for it, whatever the number of rows
-JSONL = "write JSONL, or change the id"
+FLOAT32_TYPE = "<f4"
+NPY_HEADER_BYTES = 128  # bytes that NumPy takes for it, whatever the number of rows
+JSONL_REMEDY = "write JSONL, or change the id"
 
 
 @contextmanager
-def writing(path: str) -> Iterator[None]:
+def write_errors(path: str) -> Iterator[None]:
     """Raise a `UserError` with the path if the system refuses to write."""
     try:
         yield
@@ -78,21 +87,26 @@ class VectorFiles:
         resume: bool = False,
     ) -> None:
         self.path, self.run, self.resume, self.quantize = path, run or {}, resume, quantize
-        others = {SCALES: quantize == "int8", DOC_IDS: chunks, HASHES: hashes, FIELDS: fields}
-        others[ROWS] = self.counts = counts
-        self.endings = [".npy", IDS, *(ending for ending, there in others.items() if there)]
-        self._others = set(BESIDE) - {*self.endings, META}
+        others = {
+            SCALES_SUFFIX: quantize == "int8",
+            DOC_IDS_SUFFIX: chunks,
+            HASHES_SUFFIX: hashes,
+            FIELDS_SUFFIX: fields,
+        }
+        others[ROWS_SUFFIX] = self.counts = counts
+        self.endings = [".npy", IDS_SUFFIX, *(ending for ending, there in others.items() if there)]
+        self._others = set(SUFFIXES_BESIDE) - {*self.endings, META_SUFFIX}
         self._stem = path.removesuffix(".npy")
         self._journal_path = Path(beside(path, ".", ".resume"))
         self.count = self.dim = 0
         self.state: Record | None = None
         self.complete = False
         self._files: dict[str, WholeFile] = {}
-        with writing(path):
+        with write_errors(path):
             self._open()
 
     def _open(self) -> None:
-        for ending in (*self.endings, META):
+        for ending in (*self.endings, META_SUFFIX):
             refuse_name(self._stem + ending)
         self._journal = append_to(self._journal_path)
         if not lock(self._journal):
@@ -101,7 +115,7 @@ class VectorFiles:
             raise problem.at(self.path)
         last = self._last_entry() if self.resume else None
         if last and last.get("finished"):  # a run was killed before all files had their names
-            for ending in (*self.endings, META):
+            for ending in (*self.endings, META_SUFFIX):
                 if is_single_link_file(partial := self._partial(ending)):
                     self._add_file(ending, partial.stat().st_size)
             self._name_files()
@@ -116,7 +130,7 @@ class VectorFiles:
             return
         for ending in self._others:  # left by a killed run with other files
             remove(self._partial(ending))
-        self._files[".npy"].handle.write(b"\0" * HEADER)
+        self._files[".npy"].handle.write(b"\0" * NPY_HEADER_BYTES)
         self._journal.truncate(0)
         self._note({"run": self.run})
 
@@ -131,13 +145,13 @@ class VectorFiles:
 
     def _name_files(self) -> None:
         """Give the files their names; the ids, which all readers need, come last."""
-        files = [self._files[each] for each in sorted(self._files, key=IDS.__eq__)]
+        files = [self._files[each] for each in sorted(self._files, key=IDS_SUFFIX.__eq__)]
         keep_together(files, [self._stem + ending for ending in self._others])
 
     def _is_finished(self) -> bool:
         """Return whether the complete files of the run exist. Errors: another run's."""
         try:
-            meta: Record = orjson.loads(Path(self._stem + META).read_bytes())
+            meta: Record = orjson.loads(Path(self._stem + META_SUFFIX).read_bytes())
             known = {**meta, **meta["run"]}
         except (OSError, ValueError, KeyError, TypeError):
             return False
@@ -190,30 +204,30 @@ class VectorFiles:
         numbers, scales = (
             quantize(embeddings, self.quantize)
             if self.quantize
-            else (np.ascontiguousarray(embeddings, FLOATS), None)
+            else (np.ascontiguousarray(embeddings, FLOAT32_TYPE), None)
         )
         of_documents = [[*each] for _, each in groupby(rows, lambda row: row.document)]
         named = [each[0] for each in of_documents] if self.counts else rows
         ids = [row.document if self.counts else row.id for row in named]
         contents = {
             ".npy": numbers.tobytes(),
-            IDS: "".join(id_line(each, JSONL) for each in ids).encode(),
-            DOC_IDS: "".join(id_line(row.document, JSONL) for row in rows).encode(),
-            HASHES: "".join(f"{row.hash}\n" for row in named).encode(),
-            FIELDS: b"".join([orjson.dumps(row.fields) + b"\n" for row in rows]),
-            SCALES: b"" if scales is None else scales.astype(FLOATS).tobytes(),
-            ROWS: "".join(f"{len(each)}\n" for each in of_documents).encode(),
+            IDS_SUFFIX: "".join(id_line(each, JSONL_REMEDY) for each in ids).encode(),
+            DOC_IDS_SUFFIX: "".join(id_line(row.document, JSONL_REMEDY) for row in rows).encode(),
+            HASHES_SUFFIX: "".join(f"{row.hash}\n" for row in named).encode(),
+            FIELDS_SUFFIX: b"".join([orjson.dumps(row.fields) + b"\n" for row in rows]),
+            SCALES_SUFFIX: b"" if scales is None else scales.astype(FLOAT32_TYPE).tobytes(),
+            ROWS_SUFFIX: "".join(f"{len(each)}\n" for each in of_documents).encode(),
         }
         self.dim = embeddings.shape[1]
         self.count += len(rows)
-        with writing(self.path):
+        with write_errors(self.path):
             for ending, file in self._files.items():
                 file.handle.write(contents[ending])
 
     def checkpoint(self, state: Record) -> None:
         """Remember how far the files are, and `state`: a killed run can continue from here."""
         self.state = state
-        with writing(self.path):
+        with write_errors(self.path):
             for file in self._files.values():
                 file.handle.flush()
             sizes = [file.handle.tell() for file in self._files.values()]
@@ -221,25 +235,25 @@ class VectorFiles:
 
     def finish(self, meta: Record) -> Record:
         """Complete the files and give them their names; returns the metadata as written."""
-        with writing(self.path):
+        with write_errors(self.path):
             if not self.complete:
                 self._complete(meta)
             self._journal_path.unlink(missing_ok=True)
-            written: Record = orjson.loads(Path(self._stem + META).read_bytes())
+            written: Record = orjson.loads(Path(self._stem + META_SUFFIX).read_bytes())
         return written
 
     def _complete(self, meta: Record) -> None:
-        kind = FORMS.get(self.quantize or "", FLOATS)
+        kind = QUANTIZED_TYPES.get(self.quantize or "", FLOAT32_TYPE)
         self._files[".npy"].handle.seek(0)
-        shape = (self.count, columns(self.dim, self.quantize))
+        shape = (self.count, column_count(self.dim, self.quantize))
         header = {"descr": kind, "fortran_order": False, "shape": shape}
         npy.write_array_header_1_0(self._files[".npy"].handle, header)
         for file in self._files.values():
             file.handle.flush()
         prints = {each: fingerprint(file.handle, each) for each, file in self._files.items()}
         meta = {**meta, "count": self.count, "dim": self.dim, "dtype": str(np.dtype(kind))}
-        self._add_file(META).handle.write(indented({**meta, "files": prints}))
-        self._files[META].handle.flush()
+        self._add_file(META_SUFFIX).handle.write(indented({**meta, "files": prints}))
+        self._files[META_SUFFIX].handle.flush()
         self._note({"finished": True})
         self._name_files()
 
@@ -257,7 +271,13 @@ class VectorFiles:
         self._journal.close()  # this frees the lock
 
 
-PLACES = ("start", "end", "node", "lines", "span")  # the fields of a part's place that are numbers
+PLACE_FIELDS = (
+    "start",
+    "end",
+    "node",
+    "lines",
+    "span",
+)  # the fields of a part's place that are numbers
 
 
 class ParquetFile:
@@ -278,7 +298,7 @@ class ParquetFile:
         self.parquet = require("pyarrow.parquet", "parquet")
         self._writer: Any = None
         self.count = self.dim = 0
-        with writing(path):
+        with write_errors(path):
             self._file = WholeFile(path)
 
     def __enter__(self) -> ParquetFile:
@@ -299,12 +319,12 @@ class ParquetFile:
             columns["doc_id"] = arrow.array([row.doc_id for row in rows], string)
         for name in rows[0].fields:
             values = [row.fields[name] for row in rows]
-            is_place = parts and name in PLACES
+            is_place = parts and name in PLACE_FIELDS
             columns[name] = (
                 arrow.array(values) if is_place else arrow.array(map(as_text, values), string)
             )
         table = arrow.table(columns)
-        with writing(self.path):
+        with write_errors(self.path):
             if self._writer is None:
                 self._writer = self.parquet.ParquetWriter(self._file.handle, table.schema)
             self._writer.write_table(table)
@@ -315,7 +335,7 @@ class ParquetFile:
     def finish(self, meta: Record) -> Record:
         """Complete the file and give it its name; returns the metadata as written."""
         meta = {**meta, "count": self.count, "dim": self.dim, "dtype": "float32"}
-        with writing(self.path):
+        with write_errors(self.path):
             self._writer.add_key_value_metadata({"structkit": orjson.dumps(meta).decode()})
             self._writer.close()
             self._file.keep()

@@ -31,10 +31,10 @@ from structkit.records.jsonl import Record, RowReader, input_name, json_kind
 from structkit.records.output import dump
 
 REQUIRED: Any = object()
-OURS = "structkit"
+OUR_FORMAT = "structkit"
 OUR_PARTS = "corpus queries qrels run examples pairs embeddings trees sentences scores".split()
 # the fields of records of a kind; a query alone is a query, everything else is a document
-SIGNS = {
+FIELDS_OF_KINDS = {
     "embeddings": ("embedding",),
     "qrels": ("query_id", "doc_id", "relevance"),
     "run": ("query_id", "doc_id", "score"),
@@ -45,10 +45,16 @@ SIGNS = {
     "scores": ("run", "queries", "missing"),
 }
 # a query with one of these is a document; a `text` may be the query's own
-DOCUMENTS = {*DOCUMENT_FIELDS, "product", "title", "docstring"} - {"text"}
+DOCUMENT_ONLY_FIELDS = {*DOCUMENT_FIELDS, "product", "title", "docstring"} - {"text"}
 
 
-KINDS = {str: "a string", float: "a number", list: "an array", dict: "an object", int: "a number"}
+JSON_KINDS = {
+    str: "a string",
+    float: "a number",
+    list: "an array",
+    dict: "an object",
+    int: "a number",
+}
 
 
 class Fields(dict[str, Any]):
@@ -83,7 +89,7 @@ class Fields(dict[str, Any]):
             value = float(value)
         if type(value) is not kind:
             raise UserError(
-                f'field "{name}" is {json_kind(value)}, not {KINDS[kind]}', RECORD_REMEDY
+                f'field "{name}" is {json_kind(value)}, not {JSON_KINDS[kind]}', RECORD_REMEDY
             )
         return value
 
@@ -192,7 +198,7 @@ class Part:
     def form_of(self, path: str) -> str:
         """Return the form of a file: the part's or, for a table, the one of its name."""
         ending = path.removesuffix(".gz").rpartition(".")[2].lower()
-        return ending if self.form == "table" and ending in ENDINGS else self.form
+        return ending if self.form == "table" and ending in TABLE_ENDINGS else self.form
 
     def rows(self, files: Sequence[str]) -> RowReader:
         """Return the rows of files of this part."""
@@ -219,7 +225,7 @@ class Part:
         return RowOutput(path, dump)
 
 
-ENDINGS = ("csv", "tsv", "parquet")  # of tables that are no JSON lines
+TABLE_ENDINGS = ("csv", "tsv", "parquet")  # of tables that are no JSON lines
 DELIMITERS = {"tab": "\t", "tsv": "\t", "csv": ","}
 Parts: TypeAlias = "dict[str, Part]"
 
@@ -232,7 +238,7 @@ class Format(registry.Contract):
         """Return its parts by name, the main one first, with their files of a split."""
 
 
-def read_records(part: Part, row: Row) -> list[Record]:
+def records_of_row(part: Part, row: Row) -> list[Record]:
     """Return the records in a row of a part."""
     assert part.read
     if part.as_is:
@@ -282,9 +288,9 @@ class FormatParts:
     @classmethod
     def load(cls, name: str, split: str) -> FormatParts:
         """Load the format of a plugin, or our own, which holds everything."""
-        if name == OURS:
+        if name == OUR_FORMAT:
             parts = {kind: Part((f"{kind}.jsonl",), dict, dict, as_is=True) for kind in OUR_PARTS}
-            return cls(OURS, parts)
+            return cls(OUR_FORMAT, parts)
         kind: type[Format] = registry.load("format", name)
         return cls(name, kind().parts(split))
 
@@ -293,12 +299,12 @@ class FormatParts:
         files_of = {}
         for name, part in self.parts.items():
             if chosen in (None, name):
-                if files := _files(Path(folder), part):
+                if files := _part_files(Path(folder), part):
                     files_of[name] = files
                 elif chosen:
-                    raise _missing(Path(folder), name, part)
-                elif self.name != OURS:
-                    say(str(_missing(Path(folder), name, part)))
+                    raise _missing_part(Path(folder), name, part)
+                elif self.name != OUR_FORMAT:
+                    say(str(_missing_part(Path(folder), name, part)))
         if not files_of:
             standard = ", ".join(dict.fromkeys(part.files[0] for part in self.parts.values()))
             problem = UserError(f"holds none of {standard}", f"name files and {flag('part')}")
@@ -310,17 +316,17 @@ class FormatParts:
 
         Errors: `UserError` if, in another format, the name matches none of the parts in `known`.
         """
-        if self.name != OURS:
+        if self.name != OUR_FORMAT:
             name = self._part_of(files, known)
             return name, self.parts[name].rows(files)
         rows = self.parts[OUR_PARTS[0]].rows(files)  # all of ours are tables
         first = rows.first() if isinstance(rows, JsonRows) else {}
-        kind = kind_of(first, _base(files))
+        kind = kind_of_records(first, _file_name(files))
         return kind if first or kind in known else known[0], rows  # an empty file may be any part
 
     def _part_of(self, files: Sequence[str], known: Sequence[str]) -> str:
         """Return the part, one of `known`, that files hold: by name, or the only one."""
-        base = _base(files)
+        base = _file_name(files)
         standard = {name: [*map(os.path.basename, self.parts[name].files)] for name in known}
         for name, names in standard.items():
             if any(fnmatch(base, each) for each in names):
@@ -331,26 +337,30 @@ class FormatParts:
         raise UserError(problem, f"name it with {flag('part')}: {', '.join(known)}", status=2)
 
 
-def _base(files: Sequence[str]) -> str:
+def _file_name(files: Sequence[str]) -> str:
     """Return the name of the first file without its folder; - is stdin."""
     return os.path.basename(files[0]).removesuffix(".gz") if files else "-"
 
 
-def kind_of(first: Record, name: str) -> str:
+def kind_of_records(first: Record, name: str) -> str:
     """Return the kind of our own records, by the first one or, if unclear, by their file's name.
 
     A document and a query may have the same fields: `queries.jsonl` holds queries.
     """
-    for kind, names in SIGNS.items():
+    for kind, names in FIELDS_OF_KINDS.items():
         if all(name in first for name in names):
             return kind
     standard = name.partition(".")[0]
     if standard in ("corpus", "queries"):
         return standard
-    return "queries" if "query" in first and not any(map(first.get, DOCUMENTS)) else "corpus"
+    return (
+        "queries"
+        if "query" in first and not any(map(first.get, DOCUMENT_ONLY_FIELDS))
+        else "corpus"
+    )
 
 
-def _files(folder: Path, part: Part) -> list[str]:
+def _part_files(folder: Path, part: Part) -> list[str]:
     """Return a part's files in a folder, under its first standard name that exists."""
     for standard in part.files:
         for name in (standard, f"{standard}.gz"):
@@ -359,7 +369,7 @@ def _files(folder: Path, part: Part) -> list[str]:
     return []
 
 
-def _missing(folder: Path, name: str, part: Part) -> UserError:
+def _missing_part(folder: Path, name: str, part: Part) -> UserError:
     """Return the error for a missing part, with a guess at the intended one."""
     standard = Path(part.files[0])
     others = sorted(path.name for path in (folder / standard.parent).glob(f"*{standard.suffix}"))

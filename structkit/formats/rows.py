@@ -29,7 +29,7 @@ from structkit.records.jsonl import (
 from structkit.records.output import Output, dump
 
 Row: TypeAlias = "dict[str, Any]"
-BATCH = 1024  # rows of Parquet that are written at once
+PARQUET_ROWS_PER_BATCH = 1024  # rows of Parquet that are written at once
 
 
 class JsonRows(Records):
@@ -72,7 +72,7 @@ class _LineRows:
         for self._line, self.raw in self._rest:  # noqa: B020 the place stays known
             self.count += 1
             raw = self.raw.removeprefix(BOM_UTF8) if self._line == 1 else self.raw
-            yield self.parse(_text(raw))
+            yield self.parse(_decode(raw))
 
     def _every(self) -> Iterator[tuple[int, bytes]]:
         for name in self.files:
@@ -96,7 +96,7 @@ class _LineRows:
             raise too_long().at(self.lines.file)
 
 
-def _text(raw: bytes) -> str:
+def _decode(raw: bytes) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
@@ -186,7 +186,7 @@ def _header(cells: list[str] | csv.Error, raw: bytes) -> list[str]:
     """Return the names of columns. Errors: two are equal, or the line is not UTF-8."""
     if isinstance(cells, csv.Error):
         raise UserError(f"the header's quotes do not match ({cells})", "fix the quotes")
-    if "\0" in _text(raw):
+    if "\0" in _decode(raw):
         raise UserError("the header holds NUL", "convert the file with iconv -t utf-8")
     for name in filter(None, cells):
         if cells.count(name) > 1:
@@ -288,7 +288,7 @@ class ParquetOutput(RowOutput):
 
     def add(self, row: Row) -> None:
         self.rows.append(row)
-        if len(self.rows) == BATCH:
+        if len(self.rows) == PARQUET_ROWS_PER_BATCH:
             self._flush()
 
     def finish(self) -> None:

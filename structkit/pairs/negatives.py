@@ -168,7 +168,7 @@ class HardNegatives:
         query_id = str(example.get("query_id", example["id"]))
         good = [doc_id for doc_id, grade in self.qrels.get(query_id, {}).items() if grade > 0]
         own = str(example.get("doc_id", example["id"]))
-        self.answers[_question(example)].update((own, digest("d", example["positive"]), *good))
+        self.answers[_query_digest(example)].update((own, digest("d", example["positive"]), *good))
 
     def negatives(self, example: Record) -> Record:
         """Return the fields of an example with its negatives: texts, ids, ranks and scores."""
@@ -196,7 +196,7 @@ class HardNegatives:
         own, limit = str(example.get("doc_id", example["id"])), float("inf")
         if self.margin is not None:
             limit = self._score(query_id, own) - self.margin
-        answers = self.answers[_question(example)]
+        answers = self.answers[_query_digest(example)]
         return [
             rank
             for rank, doc_id in enumerate(self.top[query_id], 1)
@@ -214,7 +214,7 @@ class HardNegatives:
         return self.run[query_id][doc_id]
 
 
-def _question(example: Record) -> bytes:
+def _query_digest(example: Record) -> bytes:
     return digest("q", example["query"].casefold())
 
 

@@ -18,13 +18,15 @@ from structkit.records.jsonl import Record, ReplayBuffer, may_be_rounded
 from structkit.records.output import dump
 from structkit.reproducibility import key
 
-BEGINNING = 24  # bytes of a text by which examples are put in order
+TEXT_PREFIX_BYTES = 24  # bytes of a text by which examples are put in order
 
 
 def digest(kind: str, text: str) -> bytes:
     """Return the beginning and the hash of a text of a kind, without extra white space."""
     words = " ".join(text.split()).encode()
-    return words[:BEGINNING] + hashlib.blake2b(kind.encode() + words, digest_size=8).digest()
+    return (
+        words[:TEXT_PREFIX_BYTES] + hashlib.blake2b(kind.encode() + words, digest_size=8).digest()
+    )
 
 
 def group_of(record: Record, field: str) -> str:
@@ -52,8 +54,10 @@ def decide(
         copy.add(dump(record))
         texts = digest("q", record["query"]), digest("d", record["positive"])
         rest = digest("", dump({**record, "id": ""}).decode())
-        names = [record.get("id", ""), *([] if by is None else [group_of(record, by)])]
-        marks.append((*texts, rest, *(each.encode() for each in names)))
+        names = [record.get("id", "")]
+        if by is not None:
+            names.append(group_of(record, by))
+        marks.append((*texts, rest, *(name.encode() for name in names)))
     decisions = [""] * len(marks)
     for place in sorted(range(len(marks)), key=marks.__getitem__):
         decisions[place] = decision({*marks[place][:2]}, marks[place][-1].decode())
@@ -69,9 +73,10 @@ def drop_repeated(records: Iterable[Record]) -> Iterator[Record]:
     seen: set[bytes] = set()
 
     def decision(texts: set[bytes], _: str) -> str:
-        is_new = seen.isdisjoint(texts)
-        seen.update(texts if is_new else ())
-        return "kept" * is_new
+        if not seen.isdisjoint(texts):
+            return ""
+        seen.update(texts)
+        return "kept"
 
     reason = "others have their query or document"
     return (record for record, _ in decide(records, None, reason, decision))
@@ -98,7 +103,7 @@ def parse_split(text: str) -> list[tuple[str, float]]:
     return [(name, share) for (name, _, _), share in zip(parts, shares, strict=True)]
 
 
-def split(
+def add_split(
     records: Iterable[Record],
     splits: list[tuple[str, float]],
     *,
@@ -113,7 +118,7 @@ def split(
     homes: dict[bytes, str] = {}
 
     def decision(texts: set[bytes], name: str) -> str:
-        drawn = _draw(splits, key(seed, name, "split") / 2**64)
+        drawn = _drawn_split(splits, key(seed, name, "split") / 2**64)
         known = {homes[text] for text in texts if text in homes} | ({drawn} if by else set())
         if len(known) > 1:
             return ""
@@ -126,7 +131,7 @@ def split(
         yield {**record, "split": name}
 
 
-def _draw(splits: list[tuple[str, float]], at: float) -> str:
+def _drawn_split(splits: list[tuple[str, float]], at: float) -> str:
     for name, share in splits:
         if at < share:
             return name

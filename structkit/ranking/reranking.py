@@ -21,7 +21,7 @@ from structkit.records.jsonl import Record, Records, parse_each
 from structkit.registry import Contract
 from structkit.scoring.runs import Run
 from structkit.scoring.runs import ranking as by_score
-from structkit.searching.fusion import Scores, min_max, rounded, top_hits
+from structkit.searching.fusion import Scores, min_max, round_to_float32, top_hits
 from structkit.searching.hits import Hit
 
 
@@ -159,7 +159,7 @@ def rerank(
     groups = {each.doc_id: ranking.group_of(each.doc_id, each.record) for each in candidates}
     best = {hit.doc_id: hit.best for hit in hits}
     kept = thin(summed, groups, ranking.repeats)
-    return top_hits(rounded(kept), k, best)
+    return top_hits(round_to_float32(kept), k, best)
 
 
 def thin(scores: Scores, groups: Mapping[str, str], repeats: float) -> Scores:

@@ -18,30 +18,30 @@ from structkit.errors import UserError
 from structkit.learning.training.devices import fastest_matmul, matmul
 from structkit.reproducibility import key
 
-TRAIN = "train"
-HIDDEN = 512  # StrAE, section 3
+TRAIN_SPLIT = "train"
+HIDDEN_UNITS = 512  # StrAE, section 3
 LEARNING_RATE = 1e-3
-BATCH = 64
-EPOCHS = 30
-PATIENCE = 5  # epochs without a better held-out accuracy
-SEEDS = 5
-HELD_OUT = 0.1  # share of the training pairs that chooses the epoch
+PAIRS_PER_BATCH = 64
+MAX_EPOCHS = 30
+PATIENCE_EPOCHS = 5  # epochs without a better held-out accuracy
+CLASSIFIER_COUNT = 5
+HELD_OUT_SHARE = 0.1  # share of the training pairs that chooses the epoch
 
 
-def features(left: Tensor, right: Tensor) -> Tensor:
+def pair_features(left: Tensor, right: Tensor) -> Tensor:
     """Return the classifier's input: both sides, distance and product, (pairs, 4 dim).
 
     Source: Wang et al. 2019, GLUE, whose setup StrAE follows (section 3): [u; v; |u - v|; u * v].
 
-    >>> features(torch.tensor([[1.0]]), torch.tensor([[3.0]])).tolist()
+    >>> pair_features(torch.tensor([[1.0]]), torch.tensor([[3.0]])).tolist()
     [[1.0, 3.0, 2.0, 3.0]]
     """
     return torch.cat([left, right, (left - right).abs(), left * right], dim=1)
 
 
-def halves(pairs: EmbeddingPairs) -> tuple[EmbeddingPairs, EmbeddingPairs]:
+def split_pairs(pairs: EmbeddingPairs) -> tuple[EmbeddingPairs, EmbeddingPairs]:
     """Return the training pairs and the test pairs."""
-    learning = [record.get("split") == TRAIN for record in pairs.records]
+    learning = [record.get("split") == TRAIN_SPLIT for record in pairs.records]
     if all(learning) or not any(learning):
         which = "for training" if all(learning) else 'to test: none has "split": "train"'
         raise UserError(f"all pairs are {which}", "give pairs of both kinds")
@@ -64,11 +64,11 @@ def right_answers(train: EmbeddingPairs, test: EmbeddingPairs, seed: int) -> NDA
         problem = f'label "{strange}" is not among the training pairs\' ({", ".join(classes)})'
         raise UserError(problem, "test on the labels that were trained")
     inputs = [
-        features(torch.from_numpy(each.left), torch.from_numpy(each.right))
+        pair_features(torch.from_numpy(each.left), torch.from_numpy(each.right))
         for each in (train, test)
     ]
     numbers = [[classes[label] for label in labels] for labels in (known, asked)]
-    seeds = range(seed, seed + SEEDS)
+    seeds = range(seed, seed + CLASSIFIER_COUNT)
     return classify((inputs[0], numbers[0]), (inputs[1], numbers[1]), seeds)
 
 
@@ -87,38 +87,40 @@ def classify(
     inputs, others = (((each - mean) / scale).float() for each in (inputs, test[0].double()))
     answers = torch.tensor(test[1])
     with matmul(fastest_matmul()):
-        models = [_train(inputs, labels, seed) for seed in seeds]
+        models = [_train_classifier(inputs, labels, seed) for seed in seeds]
         with torch.inference_mode():
             return np.stack([(model(others).argmax(1) == answers).numpy() for model in models])
 
 
-def _train(inputs: Tensor, labels: Tensor, seed: int) -> nn.Module:
+def _train_classifier(inputs: Tensor, labels: Tensor, seed: int) -> nn.Module:
     torch.manual_seed(key(seed, "classifier") >> 1)
     generator = np.random.default_rng(key(seed, "held out"))
     order = torch.from_numpy(generator.permutation(len(inputs)))
-    cut = round(HELD_OUT * len(order))
+    cut = round(HELD_OUT_SHARE * len(order))
     held_out, learned = order[:cut] if cut else order, order[cut:]
     classes = int(labels.max()) + 1
-    model = nn.Sequential(nn.Linear(inputs.shape[1], HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, classes))
+    model = nn.Sequential(
+        nn.Linear(inputs.shape[1], HIDDEN_UNITS), nn.Tanh(), nn.Linear(HIDDEN_UNITS, classes)
+    )
     optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
     best, weights, waited = -1.0, model.state_dict(), 0
-    for _ in range(EPOCHS):
-        for batch in torch.split(learned[torch.randperm(len(learned))], BATCH):
+    for _ in range(MAX_EPOCHS):
+        for batch in torch.split(learned[torch.randperm(len(learned))], PAIRS_PER_BATCH):
             optimizer.zero_grad(set_to_none=True)
             loss = functional.cross_entropy(model(inputs[batch]), labels[batch])
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
-        accuracy = _accuracy(model, inputs[held_out], labels[held_out])
+        accuracy = _classifier_accuracy(model, inputs[held_out], labels[held_out])
         waited += 1
         if accuracy > best:
             best, waited = accuracy, 0
             weights = {name: value.clone() for name, value in model.state_dict().items()}
-        if waited >= PATIENCE:
+        if waited >= PATIENCE_EPOCHS:
             break
     model.load_state_dict(weights)
     return model
 
 
 @torch.no_grad()
-def _accuracy(model: nn.Module, inputs: Tensor, labels: Tensor) -> float:
+def _classifier_accuracy(model: nn.Module, inputs: Tensor, labels: Tensor) -> float:
     return float((model(inputs).argmax(1) == labels).double().mean())

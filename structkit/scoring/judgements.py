@@ -8,7 +8,7 @@ from typing import NamedTuple
 from structkit.errors import RECORD_REMEDY, UserError
 from structkit.records.jsonl import Record, Records, input_name, parse_each
 from structkit.scoring.qrels import (
-    BINARY,
+    BINARY_GAINS,
     Judgement,
     LineRange,
     Qrels,
@@ -18,7 +18,7 @@ from structkit.scoring.qrels import (
 )
 from structkit.scoring.runs import Run, ranking
 
-Targets = dict[str, list[Judgement]]  # query_id -> its judgements
+JudgementsByQuery = dict[str, list[Judgement]]  # query_id -> its judgements
 
 
 class Passage(NamedTuple):
@@ -53,13 +53,13 @@ class Passage(NamedTuple):
         return cls(doc_id, (lines[0], lines[1]))
 
 
-def first_met(passages: Iterable[Set[int]]) -> Iterator[int | None]:
+def first_gains(passages: Iterable[Set[int]]) -> Iterator[int | None]:
     """Yield the number of the judgement that each passage, best first, gains.
 
     Where a passage meets several, the lowest number counts, and later passages do not gain the
     others.
 
-    >>> list(first_met([{2}, {0, 1}, {1}, set(), {2, 3}]))
+    >>> list(first_gains([{2}, {0, 1}, {1}, set(), {2, 3}]))
     [2, 0, None, None, 3]
     """
     gone: set[int] = set()
@@ -68,9 +68,9 @@ def first_met(passages: Iterable[Set[int]]) -> Iterator[int | None]:
         gone |= met
 
 
-def targets(judgements: Iterable[Judgement]) -> Targets:
+def judgements_by_query(judgements: Iterable[Judgement]) -> JudgementsByQuery:
     """Return judgements by query."""
-    of_queries: Targets = {}
+    of_queries: JudgementsByQuery = {}
     for judgement in judgements:
         of_queries.setdefault(judgement.query_id, []).append(judgement)
     return of_queries
@@ -104,15 +104,15 @@ class Judgements:
     ) -> None:
         self.files = passages
         self.passages = read_passages(passages) if passages else {}
-        self.binary = gains == BINARY
+        self.binary = gains == BINARY_GAINS
         self.qrels: Qrels = {}
-        self.targets: Targets = {}
+        self.targets: JudgementsByQuery = {}
         self.query_ids = query_ids
         if path == "self":
             return
         known = None if gains is None or self.binary else parse_gains(gains)
         if passages:
-            self.targets = targets(read_judgements(path, known))
+            self.targets = judgements_by_query(read_judgements(path, known))
         else:
             self.qrels = read_qrels(path, known)
 
@@ -123,7 +123,7 @@ class Judgements:
             of_own = {each: [Judgement(each, each, 1)] for each in query_ids}
             run, qrels = self._of_passages(run, self.targets or of_own)
         else:
-            qrels = self.qrels or own(query_ids)
+            qrels = self.qrels or self_judgements(query_ids)
         if self.binary:
             qrels = {
                 query_id: {doc_id: min(relevance, 1) for doc_id, relevance in documents.items()}
@@ -131,7 +131,7 @@ class Judgements:
             }
         return run, qrels
 
-    def _of_passages(self, run: Run, targets: Targets) -> tuple[Run, Qrels]:
+    def _of_passages(self, run: Run, targets: JudgementsByQuery) -> tuple[Run, Qrels]:
         """Return the run with each judged document instead of its first passage that gains.
 
         Ranks do not change: further passages of a document keep theirs, and gain nothing. If a
@@ -140,7 +140,7 @@ class Judgements:
         met: Run = {}
         qrels: Qrels = {}
         for query_id, judgements in targets.items():
-            names = _names(judgements)
+            names = _judgement_names(judgements)
             qrels[query_id] = {names[one]: one.relevance for one in judgements}
             if query_id in run:
                 met[query_id] = self._of_query(run[query_id], names, qrels[query_id])
@@ -161,7 +161,7 @@ class Judgements:
             for each in ids
         )
         ranked: dict[str, float] = {}
-        for rank, (passage_id, gained) in enumerate(zip(ids, first_met(met), strict=True), 1):
+        for rank, (passage_id, gained) in enumerate(zip(ids, first_gains(met), strict=True), 1):
             name = f"{passage_id} at {rank}" if gained is None else names[best_first[gained]]
             ranked[name] = -rank
             if gained is None and self.passages[passage_id].doc_id in documents:
@@ -169,7 +169,7 @@ class Judgements:
         return ranked
 
 
-def _names(judgements: Sequence[Judgement]) -> dict[Judgement, str]:
+def _judgement_names(judgements: Sequence[Judgement]) -> dict[Judgement, str]:
     """Return a name for each judgement: its document, with its lines if that name is taken."""
     taken: set[str] = set()
     names: dict[Judgement, str] = {}
@@ -180,10 +180,10 @@ def _names(judgements: Sequence[Judgement]) -> dict[Judgement, str]:
     return names
 
 
-def own(query_ids: Iterable[str]) -> Qrels:
+def self_judgements(query_ids: Iterable[str]) -> Qrels:
     """Return judgements that make the document with the query's own id relevant.
 
-    >>> own(["a", "b"])
+    >>> self_judgements(["a", "b"])
     {'a': {'a': 1}, 'b': {'b': 1}}
     """
     return {query_id: {query_id: 1} for query_id in query_ids}

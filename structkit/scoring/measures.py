@@ -18,19 +18,19 @@ from numpy.typing import NDArray
 
 from structkit.errors import UserError, guess
 from structkit.reproducibility import key
-from structkit.scoring.qrels import HIGHEST, Qrels
-from structkit.scoring.runs import Run, for_trec_eval, ranking
+from structkit.scoring.qrels import MAX_RELEVANCE, Qrels
+from structkit.scoring.runs import Run, ranking, trec_eval_scores
 
 ALIASES = {"hitrate": "Success", "hit": "Success"}
 PROVIDERS: list[Any] = ir_measures.DefaultPipeline.providers
-LARGEST = 2**31 - 1  # of whole numbers in parameters
-GRADES = 19  # the highest grade whose gain 2^grade - 1 is not beyond HIGHEST
-ERR_GRADES = 4  # the highest grade that gdeval takes, which divides gains by 2^4
+MAX_PARAMETER = 2**31 - 1  # of whole numbers in parameters
+MAX_EXPONENTIAL_GRADE = 19  # the highest grade whose gain 2^grade - 1 is not beyond HIGHEST
+MAX_ERR_GRADE = 4  # the highest grade that gdeval takes, which divides gains by 2^4
 RESAMPLES = 1000
 CONFIDENCE = 0.95
 PERMUTATIONS = 10_000
-AT_ONCE = 1 << 22  # signs that are drawn together
-EQUAL = 1e-12  # a smaller difference is a tie, not a win
+SIGNS_PER_BLOCK = 1 << 22  # signs that are drawn together
+TIE_TOLERANCE = 1e-12  # a smaller difference is a tie, not a win
 
 Values = NDArray[np.float64]
 
@@ -52,7 +52,7 @@ def measure(name: str) -> ir_measures.Measure:
         measure = ir_measures.parse_measure(found + name[len(base) :])
         measure.validate_params()  # type: ignore[no-untyped-call]
         offers: list[Any] = [
-            each for each in PROVIDERS if each.supports(_with_trec_eval(measure) or measure)
+            each for each in PROVIDERS if each.supports(_trec_eval_measure(measure) or measure)
         ]
         if not offers and "rel" in measure.SUPPORTED_PARAMS and "rel" not in measure.params:
             example = f"for example {measure(rel=1)}"  # some need the least relevant grade
@@ -74,8 +74,8 @@ def _plausible(measure: ir_measures.Measure) -> bool:
     values = [each for name, each in measure.params.items() if name in ("cutoff", "rel")]
     gains = [each for pair in measure.params.get("gains", {}).items() for each in pair]
     return (
-        all(type(each) is int and 0 < each <= LARGEST for each in values)
-        and all(type(each) is int and abs(each) <= HIGHEST for each in gains)
+        all(type(each) is int and 0 < each <= MAX_PARAMETER for each in values)
+        and all(type(each) is int and abs(each) <= MAX_RELEVANCE for each in gains)
         and all(math.isfinite(each) for each in measure.params.values() if type(each) is float)
         and 0 <= measure.params.get("recall", 0) <= 1
     )
@@ -108,10 +108,10 @@ def interval(values: Values, seed: int = 0) -> tuple[Values, Values]:
 
     A percentile bootstrap: rows are drawn with replacement. Source: Sakai, SIGIR 2006.
     """
-    return macro([values], seed)[1:]
+    return macro_average([values], seed)[1:]
 
 
-def macro(parts: Sequence[Values], seed: int = 0) -> tuple[Values, Values, Values]:
+def macro_average(parts: Sequence[Values], seed: int = 0) -> tuple[Values, Values, Values]:
     """Return the mean of the means of the parts, (columns,), and the ends of its 95 % interval.
 
     The parts, (rows, columns) each, have the same weight, however many rows they have; rows are
@@ -144,7 +144,7 @@ def evaluate(run: Run, qrels: Qrels, names: Sequence[str]) -> Evaluation:
         problem = f'no query of the run is judged: it has "{first}", the judgements have "{other}"'
         raise UserError(problem, "give the judgements of this run")
     values = np.zeros((len(query_ids), len(names)))
-    columns = dict(_columns(dict.fromkeys(measures), qrels, judged))
+    columns = dict(_measure_values(dict.fromkeys(measures), qrels, judged))
     rows = [number for number, query_id in enumerate(query_ids) if query_id in judged]
     for column, name in enumerate(measures):
         values[rows, column] = columns[name]
@@ -152,7 +152,7 @@ def evaluate(run: Run, qrels: Qrels, names: Sequence[str]) -> Evaluation:
     return Evaluation(list(names), query_ids, values, lost, len(run) - len(judged))
 
 
-def _columns(
+def _measure_values(
     measures: Iterable[ir_measures.Measure], qrels: Qrels, run: Run
 ) -> Iterator[tuple[ir_measures.Measure, Values]]:
     """Yield the values of each measure for the queries of both, in the order of the judgements."""
@@ -160,12 +160,12 @@ def _columns(
     own: dict[ir_measures.Measure, ir_measures.Measure] = {}
     for measure in measures:
         if measure.NAME == "Judged":
-            yield measure, _judged(measure, qrels, run)
-        elif known := _with_trec_eval(measure, qrels):
+            yield measure, _judged_values(measure, qrels, run)
+        elif known := _trec_eval_measure(measure, qrels):
             own[measure] = known
         else:
-            yield measure, _with_others(measure, qrels, run)
-    columns = _of_trec_eval({*own.values()}, qrels, run, query_ids)
+            yield measure, _other_values(measure, qrels, run)
+    columns = _trec_eval_values({*own.values()}, qrels, run, query_ids)
     for measure, known in own.items():
         values = columns[known]
         if (
@@ -175,11 +175,11 @@ def _columns(
         yield measure, values
 
 
-def _of_trec_eval(
+def _trec_eval_values(
     measures: set[ir_measures.Measure], qrels: Qrels, run: Run, query_ids: Sequence[str]
 ) -> dict[ir_measures.Measure, Values]:
     """Return the values of measures that trec_eval supports."""
-    run = {query_id: for_trec_eval(documents) for query_id, documents in run.items()}
+    run = {query_id: trec_eval_scores(documents) for query_id, documents in run.items()}
     # ir_measures may compute a measure together with others, by the gains or documents of these
     alike: dict[str, set[ir_measures.Measure]] = {}
     for measure in measures:
@@ -198,7 +198,7 @@ def _of_trec_eval(
     return columns
 
 
-def _with_trec_eval(
+def _trec_eval_measure(
     measure: ir_measures.Measure, qrels: Qrels | None = None
 ) -> ir_measures.Measure | None:
     """Return the measure of trec_eval that gives the values of one, if it exists.
@@ -213,22 +213,26 @@ def _with_trec_eval(
         given = params.get("gains", {})
         grades = {each for documents in (qrels or {}).values() for each in documents.values()}
         gains = {grade: given.get(grade, grade) for grade in grades}
-        if gains and max(gains.values()) > GRADES:
+        if gains and max(gains.values()) > MAX_EXPONENTIAL_GRADE:
             problem = f"{measure} of a relevance of {max(gains.values())}"
-            raise UserError(problem, f"judge with grades of at most {GRADES}, or use log2")
+            raise UserError(
+                problem, f"judge with grades of at most {MAX_EXPONENTIAL_GRADE}, or use log2"
+            )
         params["gains"] = {grade: 2**gain - 1 if gain > 0 else 0 for grade, gain in gains.items()}
     known: ir_measures.Measure = type(measure)(**params)
     return known if ir_measures.pytrec_eval.supports(known) else None
 
 
-def _with_others(measure: ir_measures.Measure, qrels: Qrels, run: Run) -> Values:
+def _other_values(measure: ir_measures.Measure, qrels: Qrels, run: Run) -> Values:
     """Return the values of a measure that another program computes by ranks.
 
     Errors: judgements that the program does not take.
     """
     highest = max(max(documents.values(), default=0) for documents in qrels.values())
-    if measure.NAME == "ERR" and highest > ERR_GRADES:
-        problem = f"{measure} of a relevance of {highest}: gdeval takes grades up to {ERR_GRADES}"
+    if measure.NAME == "ERR" and highest > MAX_ERR_GRADE:
+        problem = (
+            f"{measure} of a relevance of {highest}: gdeval takes grades up to {MAX_ERR_GRADE}"
+        )
         raise UserError(problem, "map the grades to 0 to 4, or use nDCG")
     rows = {query_id: str(row) for row, query_id in enumerate(qrels) if query_id in run}
     documents: dict[str, str] = {}
@@ -252,7 +256,7 @@ def _with_others(measure: ir_measures.Measure, qrels: Qrels, run: Run) -> Values
     return np.array([values.get(row, measure.DEFAULT) for row in rows.values()], np.float64)
 
 
-def _judged(measure: ir_measures.Measure, qrels: Qrels, run: Run) -> Values:
+def _judged_values(measure: ir_measures.Measure, qrels: Qrels, run: Run) -> Values:
     """Return the share of judged documents among the first ones, or among all without a cutoff."""
     shares = []
     for query_id, judged in qrels.items():
@@ -262,49 +266,49 @@ def _judged(measure: ir_measures.Measure, qrels: Qrels, run: Run) -> Values:
     return np.array(shares)
 
 
-def compare(ours: Values, theirs: Values, seed: int = 0) -> dict[str, float]:
+def compare_values(ours: Values, theirs: Values, seed: int = 0) -> dict[str, float]:
     """Compare the values of one measure on the same queries, both (queries,).
 
     The mean difference has the ends of its 95 % interval, a bootstrap over queries; p values are
     two-sided, by flipping the signs of the differences and of Student's paired test. Sources:
     Smucker, Allan, Carterette, CIKM 2007 (randomization test); Sakai, SIGIR 2006.
 
-    >>> same = compare(np.array([1.0, 0.5]), np.array([1.0, 0.5]))
+    >>> same = compare_values(np.array([1.0, 0.5]), np.array([1.0, 0.5]))
     >>> same["difference"], same["p_randomization"], same["p_t"], same["ties"]
     (0.0, 1.0, 1.0, 2)
     """
-    differences = np.where(np.abs(ours - theirs) < EQUAL, 0.0, ours - theirs)  # (queries,)
+    differences = np.where(np.abs(ours - theirs) < TIE_TOLERANCE, 0.0, ours - theirs)  # (queries,)
     low, high = interval(differences[:, None], seed)
     return {
         "difference": float(differences.mean()),
         "difference_low": float(low[0]),
         "difference_high": float(high[0]),
-        "p_randomization": randomization(differences, seed),
-        "p_t": student(differences),
+        "p_randomization": randomization_test(differences, seed),
+        "p_t": paired_t_test(differences),
         "wins": int((differences > 0).sum()),
         "ties": int((differences == 0).sum()),
         "losses": int((differences < 0).sum()),
     }
 
 
-def randomization(differences: Values, seed: int = 0) -> float:
+def randomization_test(differences: Values, seed: int = 0) -> float:
     """Return the share of random signs with a mean at least as far from 0 as observed.
 
     If at most `PERMUTATIONS` signs exist, all 2^n are tried and the share is exact.
 
-    >>> randomization(np.array([1.0, 2.0, 3.0]))  # +++ and ---, of 8
+    >>> randomization_test(np.array([1.0, 2.0, 3.0]))  # +++ and ---, of 8
     0.25
     """
     # scipy.stats.permutation_test draws other signs: where it tries not all, p is another (0.088
     # for 0.094 over 200 differences)
     nonzero = differences[differences != 0]  # the others do not change the mean
-    observed = abs(nonzero.sum()) - EQUAL
+    observed = abs(nonzero.sum()) - TIE_TOLERANCE
     if 2 ** len(nonzero) <= PERMUTATIONS:
         numbers = np.arange(2 ** len(nonzero))[:, None]
         signs = 1.0 - 2.0 * (numbers >> np.arange(len(nonzero)) & 1)  # (2^n, n)
         return float((np.abs(signs @ nonzero) >= observed).mean())
     generator = np.random.default_rng(key(seed, "randomization"))
-    size, extreme = max(1, AT_ONCE // len(nonzero)), 0
+    size, extreme = max(1, SIGNS_PER_BLOCK // len(nonzero)), 0
     for first in range(0, PERMUTATIONS, size):
         count = min(size, PERMUTATIONS - first)
         signs = 1.0 - 2.0 * generator.integers(0, 2, (count, len(nonzero)), np.int8)
@@ -312,10 +316,10 @@ def randomization(differences: Values, seed: int = 0) -> float:
     return (extreme + 1) / (PERMUTATIONS + 1)
 
 
-def student(differences: Values) -> float:
+def paired_t_test(differences: Values) -> float:
     """Return the p value of Student's paired test; equal differences have no spread.
 
-    >>> round(student(np.array([1.0, 2.0, 3.0])), 4)  # t = 2 / (1 / sqrt(3)), two degrees
+    >>> round(paired_t_test(np.array([1.0, 2.0, 3.0])), 4)  # t = 2 / (1 / sqrt(3)), two degrees
     0.0742
     """
     if np.ptp(differences) == 0:

@@ -22,12 +22,14 @@ def probabilities(run: Run, qrels: Qrels, temperature: float = 1.0) -> Floats:
     >>> probabilities(run, {"q": {"a": 1}, "r": {"c": 1}}).round(6).tolist()
     [0.75, 0.0]
     """
-    below = (_below(run.get(query_id, {}), judged) for query_id, judged in qrels.items())
+    below = (
+        _scores_below_best(run.get(query_id, {}), judged) for query_id, judged in qrels.items()
+    )
     with np.errstate(over="ignore"):  # far below the best is a probability of 0
         return np.array([1 / np.exp(each / temperature).sum() for each in below])
 
 
-def _below(documents: Mapping[str, float], judged: Mapping[str, int]) -> Floats:
+def _scores_below_best(documents: Mapping[str, float], judged: Mapping[str, int]) -> Floats:
     """Return each score less the best relevant document's, infinite if none was found.
 
     A document that is infinitely far above it makes its probability 0.
@@ -49,7 +51,9 @@ def fitted_temperature(run: Run, qrels: Qrels) -> float:
     >>> probabilities(run, qrels, fitted_temperature(run, qrels)).round(1).tolist()
     [0.2, 0.8, 0.8, 0.8, 0.8]
     """
-    below = [_below(run.get(query_id, {}), judged) for query_id, judged in qrels.items()]
+    below = [
+        _scores_below_best(run.get(query_id, {}), judged) for query_id, judged in qrels.items()
+    ]
     below = [each for each in below if np.isfinite(each).all()]
     spread = float(np.mean([each.std() for each in below])) if below else 0.0
     if not spread:  # all are equal, or none was found: any will do

@@ -12,32 +12,32 @@ from typing import NamedTuple
 from structkit.errors import UserError, flag, unknown
 from structkit.records.jsonl import Record
 from structkit.scoring.runs import (
+    DocumentRow,
     PlacedLines,
-    Row,
-    by_query,
     column_rows,
-    columns,
     json_row,
-    twice,
+    repeated_document,
+    rows_by_query,
+    split_columns,
     values_by_query,
 )
 
 Qrels = dict[str, dict[str, int]]  # query_id -> doc_id -> relevance
 LineRange = tuple[int, int]  # the first and the last line, from 1
-FORMS = "JSONL records, TREC's `query_id 0 doc_id relevance`, or BEIR's .tsv with its header"
+QRELS_FORMS = "JSONL records, TREC's `query_id 0 doc_id relevance`, or BEIR's .tsv with its header"
 
 Gains = Mapping[str, int]
-BINARY = "binary"  # every relevance above 0 is worth 1; needs no labels
+BINARY_GAINS = "binary"  # every relevance above 0 is worth 1; needs no labels
 # ESCI: Exact, Substitute, Complement, Irrelevant
-PRESETS = {
+GAIN_PRESETS = {
     # Reddy et al. 2022, "Shopping Queries Dataset" (https://arxiv.org/abs/2206.06588)
     "esci-documented": "E=1,S=0.1,C=0.01,I=0",
     # the scorer published with it swaps Substitute and Complement
     "esci-official": "E=1,S=0.01,C=0.1,I=0",
     "exact": "E=1,S=0,C=0,I=0",
 }
-GAIN = re.compile(r"\s*([^=]*[^=\s])\s*=\s*([0-9]+(?:\.[0-9]+)?)\s*")
-HIGHEST = 10**6  # trec_eval keeps a count for every grade up to the highest
+LABEL_AND_GAIN = re.compile(r"\s*([^=]*[^=\s])\s*=\s*([0-9]+(?:\.[0-9]+)?)\s*")
+MAX_RELEVANCE = 10**6  # trec_eval keeps a count for every grade up to the highest
 
 
 class Judgement(NamedTuple):
@@ -53,16 +53,16 @@ def read_qrels(path: str, gains: Gains | None = None) -> Qrels:
     """Read the judgements of whole documents in a file, as `read_judgements` does."""
     with PlacedLines(path) as rows:
         if rows.first.startswith(b"{") and not gains:
-            qrels = values_by_query(rows, "relevance", (int,), "judged", _judged_row, HIGHEST)
+            qrels = values_by_query(rows, "relevance", (int,), "judged", _judged_row, MAX_RELEVANCE)
         else:
-            whole = ((*row[:2], _relevance(row[2]), row[3]) for row in _rows(rows, gains))
-            qrels = by_query(whole, "judged")
+            whole = ((*row[:2], _relevance(row[2]), row[3]) for row in _judgement_rows(rows, gains))
+            qrels = rows_by_query(whole, "judged")
         if not qrels:
-            raise _none()
+            raise _no_judgements()
     return qrels
 
 
-def _judged_row(line: bytes, field: str) -> Row:
+def _judged_row(line: bytes, field: str) -> DocumentRow:
     query_id, doc_id, value, record = json_row(line, field)
     return query_id, doc_id, _relevance(value), record
 
@@ -77,34 +77,36 @@ def read_judgements(path: str, gains: Gains | None = None) -> Iterator[Judgement
     """
     seen: set[tuple[str, str, LineRange | None]] = set()
     with PlacedLines(path) as rows:
-        for query_id, doc_id, value, record in _rows(rows, gains):
-            lines = _lines(record)
+        for query_id, doc_id, value, record in _judgement_rows(rows, gains):
+            lines = _judged_lines(record)
             if (query_id, doc_id, lines) in seen:
-                raise twice(query_id, doc_id, "judged")
+                raise repeated_document(query_id, doc_id, "judged")
             seen.add((query_id, doc_id, lines))
             yield Judgement(query_id, doc_id, _relevance(value), lines)
         if not seen:
-            raise _none()
+            raise _no_judgements()
 
 
-def _none() -> UserError:
-    return UserError("holds no judgements", f"give {FORMS}")
+def _no_judgements() -> UserError:
+    return UserError("holds no judgements", f"give {QRELS_FORMS}")
 
 
-def _rows(rows: PlacedLines, gains: Gains | None) -> Iterator[Row]:
+def _judgement_rows(rows: PlacedLines, gains: Gains | None) -> Iterator[DocumentRow]:
     """Return the rows of the file, in either form."""
     if rows.first.startswith(b"{"):
-        return _gained(rows, gains) if gains else (json_row(line, "relevance") for line in rows)
+        return (
+            _labelled_rows(rows, gains) if gains else (json_row(line, "relevance") for line in rows)
+        )
     if gains and rows.first:
         remedy = f"give {flag('gains')} JSONL with query_id, doc_id, label"
         raise UserError("the judgements have no labels", remedy)
-    if columns(rows.first) == ["query-id", "corpus-id", "score"]:
+    if split_columns(rows.first) == ["query-id", "corpus-id", "score"]:
         under = dropwhile(lambda line: line != rows.first, rows)  # comments
-        return column_rows(islice(under, 1, None), 3, 1, 2, FORMS, "\t")
-    return column_rows(rows, 4, 2, 3, FORMS)
+        return column_rows(islice(under, 1, None), 3, 1, 2, QRELS_FORMS, "\t")
+    return column_rows(rows, 4, 2, 3, QRELS_FORMS)
 
 
-def _lines(record: Record) -> LineRange | None:
+def _judged_lines(record: Record) -> LineRange | None:
     ends = record.get("start_line"), record.get("end_line")
     if ends == (None, None):
         return None
@@ -115,7 +117,7 @@ def _lines(record: Record) -> LineRange | None:
     return first, last
 
 
-def _gained(rows: PlacedLines, gains: Gains) -> Iterator[Row]:
+def _labelled_rows(rows: PlacedLines, gains: Gains) -> Iterator[DocumentRow]:
     for line in rows:
         query_id, doc_id, label, record = json_row(line, "label", (str,))
         if label not in gains:
@@ -125,8 +127,8 @@ def _gained(rows: PlacedLines, gains: Gains) -> Iterator[Row]:
 
 def _relevance(relevance: float | str) -> int:
     try:
-        if abs(float(relevance)) > HIGHEST:
-            problem = f"the relevance is {relevance}, beyond {HIGHEST:,}"
+        if abs(float(relevance)) > MAX_RELEVANCE:
+            problem = f"the relevance is {relevance}, beyond {MAX_RELEVANCE:,}"
             raise UserError(problem, "write a grade such as 0, 1, 2 or 3")
         if "_" not in str(relevance) and int(relevance) == float(relevance):
             return int(relevance)
@@ -145,26 +147,26 @@ def parse_gains(text: str) -> Gains:
     >>> parse_gains("esci-documented")
     {'E': 100, 'S': 10, 'C': 1, 'I': 0}
     """
-    if text not in PRESETS and "=" not in text:
-        raise unknown("preset of gains", text, (*PRESETS, BINARY))
+    if text not in GAIN_PRESETS and "=" not in text:
+        raise unknown("preset of gains", text, (*GAIN_PRESETS, BINARY_GAINS))
     values: dict[str, Fraction] = {}
-    for part in PRESETS.get(text, text).split(","):
-        match = GAIN.fullmatch(part)
+    for part in GAIN_PRESETS.get(text, text).split(","):
+        match = LABEL_AND_GAIN.fullmatch(part)
         if not match:
-            raise _wrong(text, f"{part!r} is not LABEL=VALUE")
+            raise _wrong_gains(text, f"{part!r} is not LABEL=VALUE")
         if match[1] in values:
-            raise _wrong(text, f"label {match[1]!r} is given twice")
+            raise _wrong_gains(text, f"label {match[1]!r} is given twice")
         values[match[1]] = Fraction(match[2])
     if not any(values.values()):
-        raise _wrong(text, "no gain is above 0")
+        raise _wrong_gains(text, "no gain is above 0")
     scale = lcm(*(value.denominator for value in values.values()))
     whole = {label: int(value * scale) for label, value in values.items()}
     common = gcd(*whole.values())
-    if max(whole.values()) // common > HIGHEST:
-        raise _wrong(text, f"the gains are more than {HIGHEST:,} times apart")
+    if max(whole.values()) // common > MAX_RELEVANCE:
+        raise _wrong_gains(text, f"the gains are more than {MAX_RELEVANCE:,} times apart")
     return {label: value // common for label, value in whole.items()}
 
 
-def _wrong(text: str, problem: str) -> UserError:
+def _wrong_gains(text: str, problem: str) -> UserError:
     problem = f"{flag('gains', repr(text))}: {problem}"
     return UserError(problem, "for example E=1,S=0.1,C=0.01,I=0", status=2)

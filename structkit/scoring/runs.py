@@ -28,9 +28,9 @@ from structkit.records.jsonl import (
 )
 
 Run = dict[str, dict[str, float]]  # query_id -> doc_id -> score
-Row = tuple[str, str, Any, Record]  # query, document, value, and the whole record
+DocumentRow = tuple[str, str, Any, Record]  # query, document, value, and the whole record
 
-TREC = "query_id Q0 doc_id rank score tag"
+TREC_COLUMNS = "query_id Q0 doc_id rank score tag"
 
 
 def read_run(path: str, *, for_columns: bool = False) -> Run:
@@ -44,7 +44,7 @@ def read_run(path: str, *, for_columns: bool = False) -> Run:
     gc.disable()  # millions of objects without a cycle: looking for one takes half the time
     try:
         with PlacedLines(path) as rows:
-            run = _read(rows, for_columns)
+            run = _read_rows(rows, for_columns)
             if not run:
                 raise UserError("holds no results", "search again: it may have been interrupted")
     finally:
@@ -53,24 +53,26 @@ def read_run(path: str, *, for_columns: bool = False) -> Run:
     return run
 
 
-def _read(rows: PlacedLines, for_columns: bool) -> Run:
+def _read_rows(rows: PlacedLines, for_columns: bool) -> Run:
     if rows.first[:1] == b"{":
         if for_columns:
-            return by_query(map(in_columns, (json_row(line, "score") for line in rows)), "ranked")
+            return rows_by_query(
+                map(check_columns, (json_row(line, "score") for line in rows)), "ranked"
+            )
         return values_by_query(rows, "score", (float, int), "ranked", json_row)
-    return by_query(trec_rows(rows), "ranked")
+    return rows_by_query(trec_rows(rows), "ranked")
 
 
-def trec_rows(lines: Iterable[bytes]) -> Iterator[Row]:
+def trec_rows(lines: Iterable[bytes]) -> Iterator[DocumentRow]:
     """Yield the rows of the lines of a TREC run."""
     for query_id, doc_id, score, record in column_rows(
-        lines, 6, 2, 4, f"{TREC}, or JSONL", more=True
+        lines, 6, 2, 4, f"{TREC_COLUMNS}, or JSONL", more=True
     ):
         try:
             number = float(score.replace("_", "?"))  # Python's 1_0 is no number elsewhere
         except ValueError:
             problem = f'the score is "{score}", not a number'
-            raise UserError(problem, f"the columns are {TREC}") from None
+            raise UserError(problem, f"the columns are {TREC_COLUMNS}") from None
         if not isfinite(number):  # JSON has no such numbers
             raise UserError(f'field "score" is {number}', "compute it again: it must be finite")
         yield query_id, doc_id, number, record
@@ -89,12 +91,12 @@ def ranking(documents: dict[str, float]) -> list[str]:
     return [doc_id for _, doc_id in ranked]
 
 
-def for_trec_eval(documents: dict[str, float]) -> dict[str, float]:
+def trec_eval_scores(documents: dict[str, float]) -> dict[str, float]:
     """Return scores that trec_eval orders as `ranking` does, in float32.
 
     They are the same scores, or ranks where float32 makes different ones equal.
 
-    >>> for_trec_eval({"a": 1700000002.0, "b": 1700000001.0})
+    >>> trec_eval_scores({"a": 1700000002.0, "b": 1700000001.0})
     {'a': -1.0, 'b': -2.0}
     """
     with np.errstate(over="ignore"):
@@ -107,7 +109,7 @@ def for_trec_eval(documents: dict[str, float]) -> dict[str, float]:
     return {doc_id: -float(rank) for rank, doc_id in enumerate(ranking(documents), 1)}
 
 
-def in_columns(row: Row) -> Row:
+def check_columns(row: DocumentRow) -> DocumentRow:
     """Return a row whose ids fit into columns. Errors: one does not."""
     for identifier in row[:2]:
         if len(identifier.split()) != 1:
@@ -166,7 +168,7 @@ def values_by_query(
     field: str,
     kinds: tuple[type, ...],
     what: str,
-    read: Callable[[bytes, str], Row],
+    read: Callable[[bytes, str], DocumentRow],
     highest: float = inf,
 ) -> dict[str, dict[str, Any]]:
     """Return a field's value of JSON records for each query and document. Errors: one has two.
@@ -194,29 +196,29 @@ def values_by_query(
             if query_id != query:  # the rows of a query are adjacent
                 query, documents = query_id, found.setdefault(query_id, {})
             if doc_id in documents:
-                raise twice(query_id, doc_id, what)
+                raise repeated_document(query_id, doc_id, what)
             documents[doc_id] = value
     return found
 
 
-def by_query(rows: Iterable[Row], what: str) -> dict[str, dict[str, Any]]:
+def rows_by_query(rows: Iterable[DocumentRow], what: str) -> dict[str, dict[str, Any]]:
     """Return the value of rows for each query and document. Errors: one has two."""
     found: dict[str, dict[str, Any]] = {}
     for query_id, doc_id, value, _ in rows:
         documents = found.setdefault(query_id, {})
         if doc_id in documents:
-            raise twice(query_id, doc_id, what)
+            raise repeated_document(query_id, doc_id, what)
         documents[doc_id] = value
     return found
 
 
-def twice(query_id: str, doc_id: str, what: str) -> UserError:
+def repeated_document(query_id: str, doc_id: str, what: str) -> UserError:
     """Return the error for a document that a file has twice for a query."""
     problem = f'document "{doc_id}" is {what} twice for query "{query_id}"'
     return UserError(problem, "keep one of them")
 
 
-def json_row(line: bytes, field: str, kinds: tuple[type, ...] = (float, int)) -> Row:
+def json_row(line: bytes, field: str, kinds: tuple[type, ...] = (float, int)) -> DocumentRow:
     """Return query id, document id and a field's value of a JSON record, and it."""
     try:
         record = orjson.loads(line)
@@ -233,14 +235,14 @@ def json_row(line: bytes, field: str, kinds: tuple[type, ...] = (float, int)) ->
         raise missing(next(each for each in names if each not in record), record) from None
     if type(value) not in kinds:
         raise _other_kind(field, value, "a string" if str in kinds else "a number")
-    return _identifier(query_id, "query_id"), _identifier(doc_id, "doc_id"), value, record
+    return _id_text(query_id, "query_id"), _id_text(doc_id, "doc_id"), value, record
 
 
 def _other_kind(field: str, value: object, kind: str) -> UserError:
     return UserError(f'field "{field}" is {json_kind(value)}, not {kind}', RECORD_REMEDY)
 
 
-def _identifier(value: object, field: str) -> str:
+def _id_text(value: object, field: str) -> str:
     if isinstance(value, str | int) and not isinstance(value, bool):
         return str(value)
     raise _other_kind(field, value, "a string")
@@ -255,13 +257,13 @@ def column_rows(
     separator: str | None = None,
     *,
     more: bool = False,
-) -> Iterator[Row]:
+) -> Iterator[DocumentRow]:
     """Yield the rows of lines of `count` columns, or `more`; the first column is the query.
 
     `form` is a remedy. Without a separator, columns are TREC's, whose lines may be comments.
     """
     for line in lines:
-        cells = columns(line, separator)
+        cells = split_columns(line, separator)
         if separator is None and cells[0][0] == "#":
             continue
         if len(cells) < count or (len(cells) > count and not more):
@@ -269,7 +271,7 @@ def column_rows(
         yield cells[0], cells[document], cells[value], {}
 
 
-def columns(line: bytes, separator: str | None = None) -> list[str]:
+def split_columns(line: bytes, separator: str | None = None) -> list[str]:
     """Return the columns of a line of text; without a separator, split at white space of ASCII."""
     try:
         text = line.decode("utf-8")

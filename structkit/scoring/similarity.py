@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from structkit.embeddings.vectors import IntArray, unit
+from structkit.embeddings.vectors import IntArray, normalize_rows
 from structkit.errors import UserError
 from structkit.reproducibility import key
 from structkit.scoring.measures import CONFIDENCE, RESAMPLES, Values
 
-CELLS = 4_000_000  # cells of a resampled or pairwise matrix held at a time
+MAX_HELD_CELLS = 4_000_000  # cells of a resampled or pairwise matrix held at a time
 
 
 def cosines(left: Any, right: Any) -> Values:
@@ -60,7 +60,7 @@ def correlation(similarities: Values, gold: Values, seed: int = 0) -> tuple[floa
     return value, bootstrap(len(gold), lambda rows: spearman(similarities[rows], gold[rows]), seed)
 
 
-def ends(draws: Values) -> tuple[float, float]:
+def interval_ends(draws: Values) -> tuple[float, float]:
     """Return the ends of the 95 % interval of a statistic's draws, without NaN."""
     outside = (1 - CONFIDENCE) / 2
     low, high = np.nanquantile(draws, [outside, 1 - outside])
@@ -74,7 +74,7 @@ def bootstrap(count: int, statistic: Callable[[IntArray], Values], seed: int = 0
     """
     # scipy.stats.bootstrap draws the same, but refuses a single pair
     generator = np.random.default_rng(key(seed, "bootstrap"))
-    step, draws = max(1, CELLS // count), list[Values]()
+    step, draws = max(1, MAX_HELD_CELLS // count), list[Values]()
     for start in range(0, RESAMPLES, step):
         size = min(step, RESAMPLES - start), count
         draws.append(statistic(generator.integers(0, count, size)))
@@ -89,7 +89,7 @@ def alignment(left: Any, right: Any) -> float:
     >>> alignment(np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]]))
     2.0
     """
-    first, second = (np.asarray(unit(side), np.float64) for side in (left, right))
+    first, second = (np.asarray(normalize_rows(side), np.float64) for side in (left, right))
     return float(((first - second) ** 2).sum(1).mean())
 
 
@@ -101,9 +101,9 @@ def uniformity(vectors: Any) -> float:
     >>> uniformity(np.array([[1.0, 0.0], [-1.0, 0.0]]))
     -8.0
     """
-    rows = np.asarray(unit(vectors), np.float64)  # (n, dimensions)
+    rows = np.asarray(normalize_rows(vectors), np.float64)  # (n, dimensions)
     count, total = len(rows), 0.0
-    step = max(1, CELLS // count)
+    step = max(1, MAX_HELD_CELLS // count)
     for start in range(0, count, step):
         block = rows[start : start + step]
         squares = np.maximum(0, 2 - 2 * (block @ rows[start:].T))  # (block, n - start)

@@ -20,29 +20,32 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.embeddings.vectors import Floats, IntArray, Vectors, placed
-from structkit.searching import K1, SHORTENED, B
-from structkit.searching.words import SHORTEST, document_words, same_stem, shortens
+from structkit.embeddings.vectors import Floats, IntArray, Vectors, scatter_rows
+from structkit.searching import BM25_B, BM25_K1, PREFIX_WORD_WEIGHT
+from structkit.searching.words import MIN_STEM_CHARACTERS, document_words, same_stem, shortens
 from structkit.structure.bags import Bags
 
 Counts = NDArray[np.int32]
 
-STEP = 1 << 20  # postings that are scored together
-MOST = 64  # words whose postings are at hand
-LAST = b"\xff"  # after all bytes of UTF-8
-ARRAYS = ("lengths", "starts", "documents", "counts")
-WIDTH = 8  # of the name of a type
-TEXT = 2**32 - 1  # the bits of a text's number, below those of a word's
+POSTINGS_PER_BLOCK = 1 << 20  # postings that are scored together
+MAX_CACHED_WORDS = 64  # words whose postings are at hand
+AFTER_UTF8 = b"\xff"  # after all bytes of UTF-8
+POSTINGS_ARRAYS = ("lengths", "starts", "documents", "counts")
+TYPE_NAME_BYTES = 8  # of the name of a type
+TEXT_NUMBER_BITS = 2**32 - 1  # the bits of a text's number, below those of a word's
 # of pages, which differ more in length than passages do: the best of k1 1.5, 2, 3 and 5, and of
 # b 0.75, 0.9 and 1, on 1,350 training pages of structdoc
-PAGE_K1, PAGE_B = 3.0, 0.9
-BEST = 3  # passages of a page: 1, 3, 5 and 10 gave nDCG@10 0.807, 0.811, 0.799 and 0.764 there
+PAGE_K1 = 3.0
+PAGE_B = 0.9
+BEST_PASSAGES_PER_PAGE = (
+    3  # passages of a page: 1, 3, 5 and 10 gave nDCG@10 0.807, 0.811, 0.799 and 0.764 there
+)
 
 
-def rarity(documents: int, having: int) -> float:
+def idf(documents: int, having: int) -> float:
     """Return the weight (idf) of a word that `having` of the documents have.
 
-    >>> round(rarity(3, 1), 4)
+    >>> round(idf(3, 1), 4)
     0.9808
     """
     without = documents - having
@@ -50,7 +53,11 @@ def rarity(documents: int, having: int) -> float:
 
 
 def saturation(
-    counts: Counts | Floats, lengths: Counts | Floats, mean: float, k1: float = K1, b: float = B
+    counts: Counts | Floats,
+    lengths: Counts | Floats,
+    mean: float,
+    k1: float = BM25_K1,
+    b: float = BM25_B,
 ) -> Floats:
     """Return the saturated count of a word in a document, by its length and the mean of all.
 
@@ -98,8 +105,11 @@ class WordList:
 
     def beginning(self, word: str) -> list[str]:
         """Return the words that begin as a word does."""
-        start = word[:SHORTEST].encode()
-        first, last = self._breaks[self._first(start)], self._breaks[self._first(start + LAST)]
+        start = word[:MIN_STEM_CHARACTERS].encode()
+        first, last = (
+            self._breaks[self._first(start)],
+            self._breaks[self._first(start + AFTER_UTF8)],
+        )
         return self.data[first:last].decode().split("\n")[1:]
 
 
@@ -154,10 +164,10 @@ class Postings:
         keys = keys[order]
         first = np.flatnonzero(np.diff(keys, prepend=-1))  # several pieces may have a word
         counts = np.add.reduceat(counts[order], first) if len(first) else counts
-        return cls.of(names, lengths, keys[first] >> 32, keys[first] & TEXT, counts)
+        return cls.of(names, lengths, keys[first] >> 32, keys[first] & TEXT_NUMBER_BITS, counts)
 
     @classmethod
-    def joined(cls, parts: Sequence[tuple[Postings, IntArray]]) -> Self:
+    def merge(cls, parts: Sequence[tuple[Postings, IntArray]]) -> Self:
         """Return one of several, each given with the new numbers of its documents, or -1."""
         names = sorted({word for part, _ in parts for word in part.words})
         number = {word: place for place, word in enumerate(names)}
@@ -168,47 +178,47 @@ class Postings:
             documents = numbers[part.documents]
             kept = documents >= 0
             columns.append((word[kept], documents[kept], part.counts[kept]))
-        lengths = placed([(part.lengths, numbers) for part, numbers in parts])
+        lengths = scatter_rows([(part.lengths, numbers) for part, numbers in parts])
         return cls.of(names, lengths, *map(np.concatenate, zip(*columns, strict=True)))
 
     @classmethod
     def read(cls, data: Mapping[str, bytes]) -> Self:
         """Restore the postings from their `data`."""
-        arrays: Any = {name: numbers_in(data[name]) for name in ARRAYS}
+        arrays: Any = {name: unpack_integers(data[name]) for name in POSTINGS_ARRAYS}
         return cls(WordList(data["words"]), **arrays)
 
     def data(self) -> dict[str, bytes]:
         """Return the data that `read` needs, by name."""
-        arrays = {name: data_of_numbers(getattr(self, name)) for name in ARRAYS}
+        arrays = {name: pack_integers(getattr(self, name)) for name in POSTINGS_ARRAYS}
         return {"words": self.words.data, **arrays}
 
     def all_scores(self, k1: float, b: float) -> Vectors:
         """Return BM25 of each word in each of its documents, (postings,), as bm25s has it."""
         sizes = np.diff(self.starts).tolist()
-        rarities = [rarity(len(self.lengths), having) for having in sizes]
-        idf = np.repeat(np.array(rarities, np.float32), sizes)
+        weights = [idf(len(self.lengths), having) for having in sizes]
+        of_postings = np.repeat(np.array(weights, np.float32), sizes)
         mean = self.lengths.mean()
         scores = np.empty(len(self.counts), np.float32)
-        for first in range(0, len(scores), STEP):
-            here = slice(first, first + STEP)
+        for first in range(0, len(scores), POSTINGS_PER_BLOCK):
+            here = slice(first, first + POSTINGS_PER_BLOCK)
             lengths = self.lengths[self.documents[here]]
-            scores[here] = idf[here] * saturation(self.counts[here], lengths, mean, k1, b)
+            scores[here] = of_postings[here] * saturation(self.counts[here], lengths, mean, k1, b)
         return scores
 
 
-def data_of_numbers(numbers: NDArray[Any]) -> bytes:
+def pack_integers(numbers: NDArray[Any]) -> bytes:
     """Return integers from 0 in the smallest type, after its name."""
     small = numbers.astype(np.min_scalar_type(numbers.max(initial=0)))
-    return small.dtype.str.ljust(WIDTH).encode() + small.tobytes()
+    return small.dtype.str.ljust(TYPE_NAME_BYTES).encode() + small.tobytes()
 
 
-def numbers_in(data: bytes) -> NDArray[Any]:
-    """Return the integers in the bytes that `data_of_numbers` returned.
+def unpack_integers(data: bytes) -> NDArray[Any]:
+    """Return the integers in the bytes that `pack_integers` returned.
 
-    >>> numbers_in(data_of_numbers(np.array([3, 256])))
+    >>> unpack_integers(pack_integers(np.array([3, 256])))
     array([  3, 256], dtype=uint16)
     """
-    return np.frombuffer(data, data[:WIDTH].decode().strip(), offset=WIDTH)
+    return np.frombuffer(data, data[:TYPE_NAME_BYTES].decode().strip(), offset=TYPE_NAME_BYTES)
 
 
 class WordIndex:
@@ -219,7 +229,7 @@ class WordIndex:
 
     def __init__(self, parts: Sequence[tuple[Postings, IntArray]]) -> None:
         self.parts = parts
-        self.lengths: Counts = placed([(part.lengths, numbers) for part, numbers in parts])
+        self.lengths: Counts = scatter_rows([(part.lengths, numbers) for part, numbers in parts])
         self._looked_up: dict[
             str, tuple[IntArray, Counts]
         ] = {}  # a question's words, several times
@@ -250,19 +260,19 @@ class WordIndex:
                 columns[word] = self._counts_of(word, itself=True)
         return np.array([*columns.values()], np.int32).reshape(len(columns), len(self.lengths)).T
 
-    def rarities(self, asked: Iterable[str]) -> dict[str, float]:
+    def idf_of(self, asked: Iterable[str]) -> dict[str, float]:
         """Return the weights (idf) of the words that a document has."""
         having = {word: len(self._having(word)[0]) for word in asked}
-        return {word: rarity(len(self.lengths), count) for word, count in having.items() if count}
+        return {word: idf(len(self.lengths), count) for word, count in having.items() if count}
 
     def weights(self, asked: Iterable[str]) -> dict[str, float]:
         """Return the weights (idf) of words; a missing one counts as others with its stem."""
         words = list(asked)
-        known = self.rarities(words)
+        known = self.idf_of(words)
         for word in words:
             if word not in known:
                 having = int(np.count_nonzero(self._counts_of(word, itself=False)))
-                known[word] = rarity(len(self.lengths), having)
+                known[word] = idf(len(self.lengths), having)
         return known
 
     def _counts_of(self, word: str, *, itself: bool) -> Counts:
@@ -280,18 +290,18 @@ class WordIndex:
         near = self._near(word)
         stems = {other for other in near if same_stem(word, other)}
         known = any(len(self._having(each)[0]) for each in stems)
-        least = SHORTEST if known else SHORTEST + 1
-        starts = [word[:size] for size in range(SHORTEST, len(word) - 1)]
+        least = MIN_STEM_CHARACTERS if known else MIN_STEM_CHARACTERS + 1
+        starts = [word[:size] for size in range(MIN_STEM_CHARACTERS, len(word) - 1)]
         short = {f"{each}{s}" for each in starts for s in ("", "s") if len(each) >= least}
         short = {other for other in near & short if shortens(word, other)}
-        forms = [(stems - {word}, 1.0), (short - stems, SHORTENED)]
+        forms = [(stems - {word}, 1.0), (short - stems, PREFIX_WORD_WEIGHT)]
         if not known and len(word) >= least:
             long = {other for other in near if len(other) > len(word) and shortens(word, other)}
             forms.append((long - stems, 1.0))
         yield from ((self._count(some), weight) for some, weight in forms if some)
         for start in starts:
             rest = word.removeprefix(start)
-            if start in near and len(rest) >= SHORTEST:
+            if start in near and len(rest) >= MIN_STEM_CHARACTERS:
                 yield np.minimum(self._count([start]), self._count([rest])), 1.0
 
     def _near(self, word: str) -> set[str]:
@@ -312,9 +322,9 @@ class WordIndex:
         some = [(np.empty(0, np.int64), np.empty(0, np.int32))]
         for part, numbers in self.parts:
             if (place := part.words.place(word)) is not None:
-                some.append(_here(part, numbers, place))
+                some.append(_documents_and_counts(part, numbers, place))
         documents, counts = map(np.concatenate, zip(*some, strict=True))
-        if len(self._looked_up) > MOST:
+        if len(self._looked_up) > MAX_CACHED_WORDS:
             self._looked_up.clear()
         self._looked_up[word] = documents, counts
         return documents, counts
@@ -322,10 +332,10 @@ class WordIndex:
     def _bm25(self, having: IntArray, counts: Counts) -> Floats:
         """Return BM25 of a word in each document that has it, by its counts."""
         shares = saturation(counts, self.lengths[having], self.lengths.mean())
-        return rarity(len(self.lengths), len(having)) * shares
+        return idf(len(self.lengths), len(having)) * shares
 
 
-def _here(part: Postings, numbers: IntArray, place: int) -> tuple[IntArray, Counts]:
+def _documents_and_counts(part: Postings, numbers: IntArray, place: int) -> tuple[IntArray, Counts]:
     """Return the documents that have the word at a place, by their numbers, and its counts."""
     kept = slice(part.starts[place], part.starts[place + 1])
     documents = numbers[part.documents[kept]]
@@ -346,32 +356,36 @@ def page_scores(
     of_pages = np.zeros((number, counts.shape[1]))
     np.add.at(of_pages, pages, counts)  # (pages, words)
     page_lengths = np.bincount(pages, weights=lengths).astype(float)
-    rarities = _rarities(of_pages)
-    whole = _bm25(of_pages, page_lengths, rarities, PAGE_K1, PAGE_B)
+    page_idf = _idf_of_columns(of_pages)
+    whole = _bm25_of_rows(of_pages, page_lengths, page_idf, PAGE_K1, PAGE_B)
     # a word that each row of a table has is rare among pages, and no word is on a single page
-    own = _bm25(counts, lengths, np.sqrt(rarities * _rarities(counts)))
+    own = _bm25_of_rows(counts, lengths, np.sqrt(page_idf * _idf_of_columns(counts)))
     order = np.lexsort((-own, pages))
     firsts = np.searchsorted(pages[order], np.arange(number))
     places = np.empty(len(own), np.int64)  # of each passage in its page
     places[order] = np.arange(len(own)) - firsts[pages[order]]
-    among = places < BEST
+    among = places < BEST_PASSAGES_PER_PAGE
     best = np.bincount(pages[among], weights=own[among], minlength=number).astype(float)
-    scores = (_scaled(whole)[pages] + _scaled(own) + _scaled(best)[pages]) / 3
+    scores = (
+        _divided_by_maximum(whole)[pages]
+        + _divided_by_maximum(own)
+        + _divided_by_maximum(best)[pages]
+    ) / 3
     return np.where(own > 0, scores, 0.0), among
 
 
-def _rarities(counts: Counts | Floats) -> Floats:
+def _idf_of_columns(counts: Counts | Floats) -> Floats:
     having = np.count_nonzero(counts, axis=0).tolist()
-    return np.array([rarity(len(counts), each) for each in having])
+    return np.array([idf(len(counts), each) for each in having])
 
 
-def _bm25(
-    counts: Counts | Floats, lengths: Counts | Floats, rarities: Floats, *parameters: float
+def _bm25_of_rows(
+    counts: Counts | Floats, lengths: Counts | Floats, weights: Floats, *parameters: float
 ) -> Floats:
     mean = max(float(lengths.mean()), 1.0)
-    scores: Floats = saturation(counts, lengths[:, None], mean, *parameters) @ rarities
+    scores: Floats = saturation(counts, lengths[:, None], mean, *parameters) @ weights
     return scores
 
 
-def _scaled(scores: Floats) -> Floats:
+def _divided_by_maximum(scores: Floats) -> Floats:
     return scores / max(float(scores.max()), 1e-9)

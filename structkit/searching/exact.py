@@ -18,18 +18,19 @@ from structkit.searching.hits import Hit, Searcher, row_record
 from structkit.searching.index import Index
 from structkit.searching.options import SearchOptions
 
-FACTOR = "k_factor_rf"  # as faiss calls it
+RESCORE_PARAMETER = "k_factor_rf"  # as faiss calls it
 # its usual values: rows that are rescored by their vectors, or documents for maxsim
-RESCORED = {"ivf": 10, "int8": 4, "binary": 20, "maxsim": 40}
+RESCORE_FACTORS = {"ivf": 10, "int8": 4, "binary": 20, "maxsim": 40}
 # minimum documents for maxsim, and rows found for each row of a query and each such document: of
 # 97,541 documents of 96 rows, an index ivf of 6,109 clusters, 128 of them searched, found 0.56,
 # 0.76, 0.90 and 0.99 of the best ten of 16 queries of 32 rows with 1,000, 2,000, 4,000 and 4,000
 # documents, and 1, 0.5, 0.5 and 2 rows for each; a query took 0.15, 0.20, 0.34 and 0.39 CPU seconds
 # on an AMD EPYC, 1.5 without an index
-LEAST, ROWS = 4000, 2
+MIN_MAXSIM_DOCUMENTS = 4000
+MAXSIM_ROWS_PER_DOCUMENT = 2
 
 
-class Candidates(Protocol):
+class RowIndex(Protocol):
     """Index of rows, as those of faiss are."""
 
     def search(self, queries: Vectors, rows: int) -> tuple[Vectors, IntArray]:
@@ -44,15 +45,15 @@ class Exact(Searcher):
     """A corpus in memory or mapped; a document's score depends on all its rows.
 
     With `candidates` only documents of rows that these find are compared: of `factor` times as many
-    rows as are wanted, or with maxsim so many documents, at least `LEAST`, with the largest sums of
-    found rows.
+    rows as are wanted, or with maxsim so many documents, at least `MIN_MAXSIM_DOCUMENTS`, with the
+    largest sums of found rows.
     """
 
     def __init__(
         self,
         corpus: Embeddings,
         options: SearchOptions,
-        candidates: Candidates | None = None,
+        candidates: RowIndex | None = None,
         factor: float = 0.0,
     ) -> None:
         self.corpus, self.options = corpus, options
@@ -93,9 +94,13 @@ class Exact(Searcher):
         assert self.candidates
         total, documents = len(self.corpus.doc_ids), len(self.index.doc_ids)
         summed = self.options.similarity == "maxsim"
-        most = max(LEAST, math.ceil(k * self.factor))
+        most = max(MIN_MAXSIM_DOCUMENTS, math.ceil(k * self.factor))
         # as many rows as k documents have on average, and more while that is too few
-        rows = ROWS * most if summed else math.ceil(k * math.ceil(total / documents) * self.factor)
+        rows = (
+            MAXSIM_ROWS_PER_DOCUMENT * most
+            if summed
+            else math.ceil(k * math.ceil(total / documents) * self.factor)
+        )
         while True:
             rows = min(rows, total)
             scores, numbers = self.candidates.search(np.ascontiguousarray(queries), rows)
@@ -136,8 +141,8 @@ def best_documents(
 def candidates_factor(options: SearchOptions, usual: float) -> tuple[float, str]:
     """Return the factor among the parameters of a search, and the others."""
     given = [each.partition("=") for each in (options.parameters or "").split(",") if each]
-    factors = [float(value) for name, _, value in given if name == FACTOR]
-    others = ",".join(f"{name}={value}" for name, _, value in given if name != FACTOR)
+    factors = [float(value) for name, _, value in given if name == RESCORE_PARAMETER]
+    others = ",".join(f"{name}={value}" for name, _, value in given if name != RESCORE_PARAMETER)
     return factors[-1] if factors else usual, others
 
 

@@ -17,23 +17,23 @@ from structkit.errors import UserError, flag
 from structkit.records.fields import query_text
 from structkit.records.jsonl import Record, Records
 from structkit.scoring.runs import Run, ranking
-from structkit.searching import DEPTH, SHARE
-from structkit.searching.hits import Hit, Ranked, Searcher, by_embeddings
+from structkit.searching import HYBRID_EMBEDDING_WEIGHT, MIN_FUSION_DEPTH
+from structkit.searching.hits import Hit, Ranked, Searcher, dense_rankings
 
 if TYPE_CHECKING:
     from structkit.searching.lexical import LexicalIndex  # `ask` has its own
 
 Scores = dict[str, float]  # doc_id -> score
-STEP = 0.01  # between the scores of two depths
-RRF = 60  # added to every rank: Cormack, Clarke and Büttcher, SIGIR 2009
+DEPTH_GAP = 0.01  # between the scores of two depths
+RRF_RANK_OFFSET = 60  # added to every rank: Cormack, Clarke and Büttcher, SIGIR 2009
 
 
-def by_query(
+def rankings_by_query(
     runs: Sequence[Run], weights: Sequence[float]
 ) -> Iterator[tuple[str, list[Scores], list[float]]]:
     """Yield each query with the rankings of its runs and their weights.
 
-    >>> list(by_query([{"q": {"a": 1.0}}, {"r": {"b": 2.0}}], [0.5, 1.0]))
+    >>> list(rankings_by_query([{"q": {"a": 1.0}}, {"r": {"b": 2.0}}], [0.5, 1.0]))
     [('q', [{'a': 1.0}], [0.5]), ('r', [{'b': 2.0}], [1.0])]
     """
     for query_id in dict.fromkeys(query_id for run in runs for query_id in run):
@@ -54,10 +54,10 @@ def weighted_sum(
     for documents, weight in zip(rankings, weights, strict=True):
         for doc_id, value in points(documents).items():
             parts.setdefault(doc_id, []).append(weight * value)
-    return {doc_id: _sum(each) for doc_id, each in parts.items()}
+    return {doc_id: _finite_sum(each) for doc_id, each in parts.items()}
 
 
-def _sum(parts: Sequence[float]) -> float:
+def _finite_sum(parts: Sequence[float]) -> float:
     """Return the sum, rounded once; infinite if it is beyond floats."""
     try:
         return math.fsum(parts)
@@ -78,41 +78,41 @@ def best_scores(rankings: Iterable[Scores]) -> Scores:
     return best
 
 
-def hybrid(dense: Sequence[Hit], lexical: Sequence[Hit], k: int, share: float) -> list[Hit]:
+def hybrid_hits(dense: Sequence[Hit], lexical: Sequence[Hit], k: int, share: float) -> list[Hit]:
     """Return the k best of two rankings of one query by scaled scores, best first.
 
     `share` (0 … 1) is the weight of the embeddings; the words have the rest.
 
-    >>> hybrid([Hit("a", 0.9), Hit("b", 0.1)], [Hit("b", 7.0), Hit("c", 3.0)], 2, 0.5)
+    >>> hybrid_hits([Hit("a", 0.9), Hit("b", 0.1)], [Hit("b", 7.0), Hit("c", 3.0)], 2, 0.5)
     [Hit(doc_id='b', score=0.5, best=None), Hit(doc_id='a', score=0.5, best=None)]
     """
     best = {hit.doc_id: hit.best for hit in dense}
     rankings = [{hit.doc_id: hit.score for hit in hits} for hits in (dense, lexical) if hits]
     shares = [each for hits, each in ((dense, share), (lexical, 1 - share)) if hits]
     total = weighted_sum(rankings, shares, min_max)
-    return top_hits(rounded(total), k, best)
+    return top_hits(round_to_float32(total), k, best)
 
 
-def deepened(ranked: Callable[[int], Iterable[Hit]], k: int) -> list[Hit]:
+def deepen(ranked: Callable[[int], Iterable[Hit]], k: int) -> list[Hit]:
     """Return the k best hits: of rankings of `DEPTH` each, then new ones of twice as many, …
 
     So k changes no rank: scores are scaled among the hits of a depth. Later ones score lower.
 
     >>> by_k = {100: [Hit("a", 1.0), Hit("b", 0.5)], 200: [Hit("c", 1.0), Hit("a", 0.6)]}
-    >>> [hit[:2] for hit in deepened(by_k.__getitem__, 101)]
+    >>> [hit[:2] for hit in deepen(by_k.__getitem__, 101)]
     [('a', 1.0), ('b', 0.5), ('c', 0.49)]
     """
-    found, depth = {hit.doc_id: hit for hit in ranked(DEPTH)}, DEPTH
+    found, depth = {hit.doc_id: hit for hit in ranked(MIN_FUSION_DEPTH)}, MIN_FUSION_DEPTH
     while depth < k:
         depth *= 2
         new = [hit for hit in ranked(depth) if hit.doc_id not in found]
-        lowest = min((hit.score for hit in found.values()), default=0.0) - STEP
+        lowest = min((hit.score for hit in found.values()), default=0.0) - DEPTH_GAP
         for hit in new:
             found[hit.doc_id] = hit._replace(score=lowest + hit.score - new[0].score)
     return list(found.values())
 
 
-def by_both(
+def hybrid_rankings(
     searcher: Searcher,
     index: LexicalIndex,
     queries: Records,
@@ -130,23 +130,23 @@ def by_both(
         text_of[record["id"]] = query_text(record, field)
         return record
 
-    depth = DEPTH
+    depth = MIN_FUSION_DEPTH
     while depth < k:  # as `deepened` has it
         depth *= 2
-    for query_id, dense in by_embeddings(searcher, queries, depth, encoding, similarity, note):
+    for query_id, dense in dense_rankings(searcher, queries, depth, encoding, similarity, note):
         if lost := [hit.doc_id for hit in dense if hit.doc_id not in known]:
             missing = f'document "{lost[0]}" has an embedding, but no text in '
             problem = missing + flag("texts")
             raise UserError(problem, "name the records that were encoded").at(files)
         lexical = [Hit(*hit) for hit in index.search(text_of.pop(query_id), depth)]
-        yield query_id, deepened(partial(_first_of_both, dense, lexical), k)[:k]
+        yield query_id, deepen(partial(_hybrid_hits_at, dense, lexical), k)[:k]
 
 
-def _first_of_both(dense: Sequence[Hit], lexical: Sequence[Hit], depth: int) -> list[Hit]:
-    return hybrid(dense[:depth], lexical[:depth], 2 * depth, SHARE)
+def _hybrid_hits_at(dense: Sequence[Hit], lexical: Sequence[Hit], depth: int) -> list[Hit]:
+    return hybrid_hits(dense[:depth], lexical[:depth], 2 * depth, HYBRID_EMBEDDING_WEIGHT)
 
 
-def rounded(scores: Scores) -> Scores:
+def round_to_float32(scores: Scores) -> Scores:
     """Return scores rounded to float32, so that equal ones tie."""
     with np.errstate(over="ignore"):
         single = np.fromiter(scores.values(), np.float64, len(scores)).astype(np.float32)
@@ -167,7 +167,9 @@ def reciprocal_ranks(documents: Scores) -> Scores:
     >>> reciprocal_ranks({"a": 0.1, "b": 0.9})
     {'b': 0.01639344262295082, 'a': 0.016129032258064516}
     """
-    return {doc_id: 1 / (RRF + rank) for rank, doc_id in enumerate(ranking(documents), 1)}
+    return {
+        doc_id: 1 / (RRF_RANK_OFFSET + rank) for rank, doc_id in enumerate(ranking(documents), 1)
+    }
 
 
 def min_max(documents: Scores) -> Scores:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from structkit.embeddings.reading import (
-    MATRICES,
+    MATRIX_ENDINGS,
     Embeddings,
-    document,
-    matrix,
+    document_id,
     read_embeddings,
     same_model,
+    stack_rows,
     vector,
 )
 from structkit.embeddings.vectors import (
@@ -28,24 +28,24 @@ from structkit.embeddings.vectors import (
     TextEncoding,
     Vectors,
     are_unit,
-    blocks,
-    unit,
+    normalize_rows,
+    row_blocks,
 )
 from structkit.errors import UserError, flag, program
 from structkit.records.fields import items, query_text
 from structkit.records.jsonl import Record, Records, add_new, parse_each
 from structkit.records.output import Output, write_records
 from structkit.registry import Contract
-from structkit.scoring.runs import in_columns
+from structkit.scoring.runs import check_columns
 from structkit.searching.options import SearchOptions
 from structkit.settings import flags_given
 
 if TYPE_CHECKING:
     from structkit.searching.lexical import LexicalIndex  # embeddings are searched without it
 
-BATCH = 256  # queries that are searched together …
-TOGETHER = 8  # … or with maxsim, where each has many rows
-RESULTS = 1 << 21  # results that are held at a time
+QUERIES_PER_BATCH = 256  # queries that are searched together …
+MAXSIM_QUERIES_PER_BATCH = 8  # … or with maxsim, where each has many rows
+MAX_HELD_RESULTS = 1 << 21  # results that are held at a time
 
 
 class Hit(NamedTuple):
@@ -58,7 +58,9 @@ class Hit(NamedTuple):
 
 Ranked = tuple[str, list[Hit]]  # a query, and its hits, best first
 QueryBatch = tuple[list[str], Vectors]  # the queries of some embeddings, and these
-Together = tuple[list[str], Vectors, IntArray | None]  # queries, and with maxsim their first rows
+SearchBatch = tuple[
+    list[str], Vectors, IntArray | None
+]  # queries, and with maxsim their first rows
 
 
 def run_records(query_id: str, ranked: Iterable[Hit]) -> Iterator[Record]:
@@ -84,7 +86,7 @@ def trec_line(record: Record) -> bytes:
     >>> trec_line({"query_id": "q", "doc_id": "d", "score": 0.123456789, "rank": 1})
     b'q Q0 d 1 0.123456789 structkit\n'
     """
-    query_id, doc_id, _, _ = in_columns((record["query_id"], record["doc_id"], None, record))
+    query_id, doc_id, _, _ = check_columns((record["query_id"], record["doc_id"], None, record))
     return f"{query_id} Q0 {doc_id} {record['rank']} {record['score']!r} structkit\n".encode()
 
 
@@ -110,7 +112,9 @@ class EmbeddedCorpus:
         every = self.encoded or read_embeddings(self.files, fields=fields, scan=scan)
         if not conditions:
             return every
-        rows = [row for row, record in enumerate(every.fields) if passes(record, conditions)]
+        rows = [
+            row for row, record in enumerate(every.fields) if matches_filters(record, conditions)
+        ]
         if not rows:
             names = sorted({name for record in every.fields for name in record})
             known = ", ".join(names) or f"none: {program('encode')} {flag('keep')} adds some"
@@ -120,12 +124,12 @@ class EmbeddedCorpus:
         return every.take(np.array(rows, np.int64))
 
 
-def passes(record: Record, conditions: Iterable[tuple[str, str]]) -> bool:
+def matches_filters(record: Record, conditions: Iterable[tuple[str, str]]) -> bool:
     """Return whether the fields have these values; in a list, one item must be equal.
 
-    >>> passes({"language": "go", "tags": ["a", "b"]}, [("tags", "a"), ("tags", "b")])
+    >>> matches_filters({"language": "go", "tags": ["a", "b"]}, [("tags", "a"), ("tags", "b")])
     True
-    >>> passes({"year": 2024}, [("year", "2023")])
+    >>> matches_filters({"year": 2024}, [("year", "2023")])
     False
     """
     return all(value in items(record.get(name)) for name, value in conditions)
@@ -201,7 +205,7 @@ def best_of_documents(hits: list[Hit]) -> list[Hit]:
     return sorted(best.values(), key=lambda hit: (hit.score, hit.doc_id), reverse=True)
 
 
-def by_embeddings(
+def dense_rankings(
     searcher: Searcher,
     queries: Records,
     k: int,
@@ -215,16 +219,16 @@ def by_embeddings(
     a query has several rows, one after the other.
     """
     summed = similarity == "maxsim"
-    if queries.lines.files[0].endswith(MATRICES):
-        batches = _from_matrices(searcher, queries, summed=summed)
+    if queries.lines.files[0].endswith(MATRIX_ENDINGS):
+        batches = _query_matrices(searcher, queries, summed=summed)
     elif encoding:
-        batches = _from_texts(searcher, queries, encoding, note, summed=summed)
+        batches = _query_texts(searcher, queries, encoding, note, summed=summed)
     else:
-        batches = _from_records(searcher, queries, summed=summed)
-    size = max(1, min(BATCH, RESULTS // k))
-    for ids, vectors, starts in _of_rows(batches) if summed else _of_vectors(batches, size):
+        batches = _query_records(searcher, queries, summed=summed)
+    size = max(1, min(QUERIES_PER_BATCH, MAX_HELD_RESULTS // k))
+    for ids, vectors, starts in _row_batches(batches) if summed else _vector_batches(batches, size):
         if similarity == "cosine" and not are_unit(Matrix([vectors]), 1e-6):
-            vectors = unit(vectors)
+            vectors = normalize_rows(vectors)
         try:
             if starts is None:
                 hits = searcher.search(vectors, k)
@@ -235,19 +239,19 @@ def by_embeddings(
         yield from zip(ids, hits, strict=True)
 
 
-def _of_vectors(batches: Iterable[QueryBatch], size: int) -> Iterator[Together]:
+def _vector_batches(batches: Iterable[QueryBatch], size: int) -> Iterator[SearchBatch]:
     """Yield `size` queries of one vector each."""
     for ids, vectors in batches:
         for first in range(0, len(ids), size):
             yield ids[first : first + size], vectors[first : first + size], None
 
 
-def _of_rows(batches: Iterable[QueryBatch]) -> Iterator[Together]:
+def _row_batches(batches: Iterable[QueryBatch]) -> Iterator[SearchBatch]:
     """Yield some queries with all their rows. Errors: rows of a query that are apart."""
     rows = (row for batch in batches for row in zip(*batch, strict=True))
     queries = ((name, [row for _, row in own]) for name, own in groupby(rows, itemgetter(0)))
     seen = set[str]()
-    while some := list(islice(queries, TOGETHER)):
+    while some := list(islice(queries, MAXSIM_QUERIES_PER_BATCH)):
         for name, _ in some:
             add_new(name, seen)
         ends = np.cumsum([len(own) for _, own in some])
@@ -255,27 +259,27 @@ def _of_rows(batches: Iterable[QueryBatch]) -> Iterator[Together]:
         yield [name for name, _ in some], vectors, np.array([0, *ends[:-1]])
 
 
-def _from_records(searcher: Searcher, queries: Records, *, summed: bool) -> Iterator[QueryBatch]:
+def _query_records(searcher: Searcher, queries: Records, *, summed: bool) -> Iterator[QueryBatch]:
     def parse(record: Record) -> tuple[str, array[float]]:
-        name = document(record) if summed else record["id"]
+        name = document_id(record) if summed else record["id"]
         return name, vector(record, dimensions=searcher.dimensions)
 
     rows = (row for _, row in parse_each(queries, parse))
-    while batch := list(islice(rows, BATCH)):
-        yield [query_id for query_id, _ in batch], matrix(row for _, row in batch)
+    while batch := list(islice(rows, QUERIES_PER_BATCH)):
+        yield [query_id for query_id, _ in batch], stack_rows(row for _, row in batch)
 
 
-def _from_matrices(searcher: Searcher, queries: Records, *, summed: bool) -> Iterator[QueryBatch]:
+def _query_matrices(searcher: Searcher, queries: Records, *, summed: bool) -> Iterator[QueryBatch]:
     embeddings = read_embeddings(queries.lines.files)
     file = queries.lines.files[0]
     same_model(embeddings.model, searcher.model, file, "the corpus")
-    _same_dimensions(embeddings.dimensions, searcher, file)
+    _check_dimensions(embeddings.dimensions, searcher, file)
     names = embeddings.doc_ids if summed else embeddings.ids
-    for first, block in blocks(embeddings.vectors):
+    for first, block in row_blocks(embeddings.vectors):
         yield names[first : first + len(block)], block
 
 
-def _from_texts(
+def _query_texts(
     searcher: Searcher,
     queries: Records,
     encoding: TextEncoding,
@@ -289,13 +293,13 @@ def _from_texts(
     records = (record for _, record in parse_each(queries, note))
     try:
         for rows, vectors in encoding.embedded(records):
-            _same_dimensions(vectors.shape[1], searcher, "the model")
+            _check_dimensions(vectors.shape[1], searcher, "the model")
             yield [row.document if summed else row.id for row in rows], vectors
     except UserError as error:
         raise queries.place(error) from None
 
 
-def _same_dimensions(dimensions: int, searcher: Searcher, file: str) -> None:
+def _check_dimensions(dimensions: int, searcher: Searcher, file: str) -> None:
     if dimensions != searcher.dimensions:
         remedy = "encode queries and documents with one model"
         if dimensions > searcher.dimensions:
@@ -304,7 +308,9 @@ def _same_dimensions(dimensions: int, searcher: Searcher, file: str) -> None:
         raise UserError(problem, remedy).at(file)
 
 
-def by_words(index: LexicalIndex, queries: Records, field: str | None, k: int) -> Iterator[Ranked]:
+def bm25_rankings(
+    index: LexicalIndex, queries: Records, field: str | None, k: int
+) -> Iterator[Ranked]:
     """Yield the k best documents of each query by BM25; `field` has its text."""
     for query_id, text in parse_each(queries, lambda record: query_text(record, field)):
         yield query_id, [Hit(*hit) for hit in index.search(text, k)]

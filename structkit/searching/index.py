@@ -24,15 +24,15 @@ import numpy as np
 
 from structkit.embeddings.reading import Embeddings
 from structkit.embeddings.vectors import (
-    BLOCK,
     NOT_FINITE,
+    ROWS_PER_BLOCK,
     Floats,
     IntArray,
     Matrix,
     UnitRows,
     Vectors,
     are_unit,
-    unit,
+    normalize_rows,
 )
 from structkit.errors import UserError
 
@@ -42,8 +42,8 @@ PAIRWISE: dict[str, Callable[[Floats, Floats], Floats]] = {
     "euclidean": lambda queries, rows: -np.linalg.norm(queries - rows, axis=1),
     "manhattan": lambda queries, rows: -np.abs(queries - rows).sum(axis=1),
 }
-DISTANCES = {"euclidean": "euclidean", "manhattan": "cityblock"}  # as scipy has them
-PAIRS = 256  # pairs that are scored in float64 together: they stay in the cache
+SCIPY_METRICS = {"euclidean": "euclidean", "manhattan": "cityblock"}  # as scipy has them
+PAIRS_PER_BLOCK = 256  # pairs that are scored in float64 together: they stay in the cache
 
 
 def maxsim(queries: Floats, rows: Floats) -> float:
@@ -59,10 +59,10 @@ def maxsim(queries: Floats, rows: Floats) -> float:
     return float(products.max(axis=1).sum())
 
 
-def places(doc_ids: Sequence[str]) -> IntArray:
+def tie_ranks(doc_ids: Sequence[str]) -> IntArray:
     """Return the place of each document among equal scores: 0 for the last id in string order.
 
-    >>> places(["b", "a", "c"]).tolist()
+    >>> tie_ranks(["b", "a", "c"]).tolist()
     [1, 2, 0]
     """
     order = sorted(range(len(doc_ids)), key=doc_ids.__getitem__, reverse=True)
@@ -71,10 +71,10 @@ def places(doc_ids: Sequence[str]) -> IntArray:
     return place_of
 
 
-def best(scores: Vectors, place: IntArray, k: int) -> IntArray:
+def top_k(scores: Vectors, place: IntArray, k: int) -> IntArray:
     """Return the numbers of the k best of some documents, best first; equal scores go by place.
 
-    >>> best(np.array([1, 2, 1, 1], np.float32), places(["a", "b", "c", "d"]), 2).tolist()
+    >>> top_k(np.array([1, 2, 1, 1], np.float32), tie_ranks(["a", "b", "c", "d"]), 2).tolist()
     [1, 3]
     """
     candidates = np.arange(len(scores))
@@ -95,26 +95,29 @@ def number_documents(doc_ids: Sequence[str]) -> tuple[list[str], IntArray]:
     return list(numbers), np.array(rows, np.int64)
 
 
-def compare(queries: Vectors, rows: Vectors, similarity: str) -> Vectors:
+def float32_scores(queries: Vectors, rows: Vectors, similarity: str) -> Vectors:
     """Return the scores of queries and rows, (queries, rows), in float32.
 
-    >>> compare(np.array([[0, 2]], np.float32), np.array([[0, 3], [1, 0]], np.float32), "cosine")
+    >>> rows = np.array([[0, 3], [1, 0]], np.float32)
+    >>> float32_scores(np.array([[0, 2]], np.float32), rows, "cosine")
     array([[1., 0.]], dtype=float32)
     """
     if similarity == "cosine":
-        queries, rows = unit(queries), unit(rows)
-    if similarity not in DISTANCES:
+        queries, rows = normalize_rows(queries), normalize_rows(rows)
+    if similarity not in SCIPY_METRICS:
         return queries @ rows.T
     from scipy.spatial.distance import cdist  # only for distances: it takes 0.2 s
 
-    distances: Floats = cdist(queries, rows, DISTANCES[similarity])
+    distances: Floats = cdist(queries, rows, SCIPY_METRICS[similarity])
     return (-distances).astype(np.float32)
 
 
 class Index:
     """Documents ready for exact search."""
 
-    def __init__(self, corpus: Embeddings, similarity: str = "dot", block: int = BLOCK) -> None:
+    def __init__(
+        self, corpus: Embeddings, similarity: str = "dot", block: int = ROWS_PER_BLOCK
+    ) -> None:
         rows, self.similarity, self.block = corpus.vectors, similarity, block
         self.largest_norm = corpus.largest_norm
         if similarity == "cosine" and not are_unit(rows, 1e-6):
@@ -123,7 +126,7 @@ class Index:
             self.similarity = "dot"
         self.pairwise = PAIRWISE[self.similarity]
         self.doc_ids, self.document = number_documents(corpus.doc_ids)  # of each row, (rows,)
-        self.place = places(self.doc_ids)
+        self.place = tie_ranks(self.doc_ids)
         self.rows = np.argsort(self.document, kind="stable")  # rows of a document together
         self.vectors = rows.take(self.rows)  # (rows, dimensions)
         counts = np.bincount(self.document, minlength=len(self.doc_ids))
@@ -149,14 +152,14 @@ class Index:
         norms = np.sqrt(np.einsum("qd,qd->q", queries, queries, dtype=np.float64))  # (queries,)
         # twice the largest error of a float32 product of this many dimensions
         slack = norms * largest * (dimensions + 4) * 2.0**-23 + 1e-37
-        if self.similarity in DISTANCES:  # of a distance that is rounded
+        if self.similarity in SCIPY_METRICS:  # of a distance that is rounded
             slack = (norms + largest) * dimensions**0.5 * 2.0**-22 + 1e-37
         if starts is not None:  # errors of a sum add up
             slack = np.add.reduceat(slack, starts) * (1 + len(queries) / dimensions)
         candidates = Shortlist(self, queries.astype(np.float64), slack, k, starts)
         for some in self._blocks(documents):
             block, firsts = self.rows_of(some)
-            scores = compare(queries, block, self.similarity)  # (queries, rows)
+            scores = float32_scores(queries, block, self.similarity)  # (queries, rows)
             if len(block) != len(some):  # the best row of each document
                 scores = np.maximum.reduceat(scores, firsts, axis=1)  # (queries, documents)
             if starts is not None:
@@ -278,10 +281,10 @@ class Shortlist:
             sums = [maxsim(self.of_queries[q], each) for q, each in zip(query, rows, strict=True)]
             return np.array(sums, np.float32)
         maxima = [np.empty(0, np.float32)]
-        for first in range(0, len(query), PAIRS):
-            block, firsts = self.index.rows_of(document[first : first + PAIRS])
+        for first in range(0, len(query), PAIRS_PER_BLOCK):
+            block, firsts = self.index.rows_of(document[first : first + PAIRS_PER_BLOCK])
             lengths = np.diff([*firsts, len(block)])  # rows of each document
-            queries = self.queries[np.repeat(query[first : first + PAIRS], lengths)]
+            queries = self.queries[np.repeat(query[first : first + PAIRS_PER_BLOCK], lengths)]
             products = self.index.pairwise(queries, block.astype(np.float64))
             maxima.append(np.maximum.reduceat(products, firsts).astype(np.float32))
         return np.concatenate(maxima)

@@ -23,16 +23,17 @@ from structkit.records.fields import document_text
 from structkit.records.jsonl import Record, Records, cannot_read, parse_each
 from structkit.records.output import refuse_existing, whole_folder, write_json
 from structkit.searching.bm25 import Counts, Postings
-from structkit.searching.index import best, places
+from structkit.searching.index import tie_ranks, top_k
 from structkit.searching.options import WORD_LIST, WordOptions, is_saved
-from structkit.searching.words import words
+from structkit.searching.words import folded_words
 from structkit.settings import settings_of
 from structkit.structure.bags import Bags
 
 # a saved index, with the arrays of `LexicalIndex`
-META, IDS = "meta.json", "ids.txt"
-ARRAYS = ("starts", "documents", "scores")
-FILES = (IDS, WORD_LIST, *(f"{name}.npy" for name in ARRAYS))
+INDEX_META = "meta.json"
+INDEX_IDS = "ids.txt"
+INDEX_ARRAYS = ("starts", "documents", "scores")
+INDEX_FILES = (INDEX_IDS, WORD_LIST, *(f"{name}.npy" for name in INDEX_ARRAYS))
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class LexicalIndex:
         if not len(postings.counts):
             raise UserError("the corpus holds no words", "name the field of its text")
         options = options or WordOptions()
-        built = {"k1": options.k1, "b": options.b} | given(options)
+        built = {"k1": options.k1, "b": options.b} | given_options(options)
         scores = postings.all_scores(built["k1"], built["b"])
         number = {word: place for place, word in enumerate(postings.words)}
         return cls(doc_ids, number, postings.starts, postings.documents, scores, built)
@@ -70,18 +71,18 @@ class LexicalIndex:
     @cached_property
     def place(self) -> IntArray:
         """The place of each document among equal scores, (documents,)."""
-        return places(self.doc_ids)
+        return tie_ranks(self.doc_ids)
 
     def search(self, query: str, k: int) -> list[tuple[str, float]]:
         """Return the k best documents that share a word with the query, with scores."""
         total = np.zeros(len(self.doc_ids), np.float32)
-        for word in words(query):
+        for word in folded_words(query):
             if word in self.words:
                 number = self.words[word]
                 here = slice(self.starts[number], self.starts[number + 1])
                 total[self.documents[here]] += self.scores[here]
         matched = np.flatnonzero(total > 0)
-        ranked = matched[best(total[matched], self.place[matched], k)]
+        ranked = matched[top_k(total[matched], self.place[matched], k)]
         return [(self.doc_ids[document], float(total[document])) for document in ranked]
 
     def save(self, folder: str) -> None:
@@ -92,12 +93,12 @@ class LexicalIndex:
         """
         lines = "".join(map(id_line, self.doc_ids))
         with whole_folder(folder, "save_index") as new:
-            (new / IDS).write_text(lines, "utf-8", newline="\n")
+            (new / INDEX_IDS).write_text(lines, "utf-8", newline="\n")
             (new / WORD_LIST).write_text("".join(f"{word}\n" for word in self.words), "utf-8")
-            for name in ARRAYS:
+            for name in INDEX_ARRAYS:
                 np.save(new / f"{name}.npy", getattr(self, name))
-            prints = {name: _fingerprint(new / name) for name in FILES}
-            write_json(new / META, {"built": self.built, "files": prints})
+            prints = {name: _fingerprint(new / name) for name in INDEX_FILES}
+            write_json(new / INDEX_META, {"built": self.built, "files": prints})
 
     @classmethod
     def open(cls, folder: str) -> Self:
@@ -108,19 +109,19 @@ class LexicalIndex:
         home, again = Path(folder), f"build the index again with {flag('save_index')}"
         if not is_saved(folder):
             raise UserError(f"holds no index for BM25 (no {WORD_LIST})", again).at(folder)
-        for each in (META, *FILES):
+        for each in (INDEX_META, *INDEX_FILES):
             refuse_pipe(str(home / each), "an index")
         try:
-            meta = orjson.loads((home / META).read_bytes())
+            meta = orjson.loads((home / INDEX_META).read_bytes())
             doc_ids, names = (
                 (home / each).read_text("utf-8").removesuffix("\n").split("\n")
-                for each in (IDS, WORD_LIST)
+                for each in (INDEX_IDS, WORD_LIST)
             )
             number = {name: place for place, name in enumerate(names)}
             arrays: Any = {
-                name: np.asarray(map_array(str(home / f"{name}.npy"))) for name in ARRAYS
+                name: np.asarray(map_array(str(home / f"{name}.npy"))) for name in INDEX_ARRAYS
             }
-            if meta["files"] != {name: _fingerprint(home / name) for name in FILES}:
+            if meta["files"] != {name: _fingerprint(home / name) for name in INDEX_FILES}:
                 raise ValueError("its files do not fit together")
             return cls(doc_ids, number, **arrays, built=dict(meta["built"]))
         except OSError as error:
@@ -134,7 +135,7 @@ def _fingerprint(path: Path) -> str:
         return fingerprint(handle, path.suffix)
 
 
-def given(options: WordOptions) -> Record:
+def given_options(options: WordOptions) -> Record:
     """Return the options that differ from their defaults."""
     values = {each.name: each.given(options) for each in settings_of(WordOptions)}
     return {name: value for name, value in values.items() if value is not None}
@@ -152,13 +153,13 @@ def lexical_index(
             remedy = f"leave {flag('save_index')} out"
             raise UserError(f"{corpus[0]} is an index already", remedy, status=2)
         index = LexicalIndex.open(corpus[0])
-        for name, value in given(options).items():
+        for name, value in given_options(options).items():
             if index.built.get(name) != value:
                 problem = f"was not built with {flag(name, value)}"
                 remedy = f"leave it out, or build another index with {flag('save_index')}"
                 raise UserError(problem, remedy).at(corpus[0])
         return index
-    own = {META, *FILES}  # other files in a folder are the user's
+    own = {INDEX_META, *INDEX_FILES}  # other files in a folder are the user's
     if save_index and not (is_saved(save_index) and own.issuperset(os.listdir(save_index))):
         refuse_existing(save_index, "save_index")
     records = Records.read(corpus)

@@ -13,15 +13,22 @@ from typing import NamedTuple
 
 from structkit.records.fields import DOCUMENT_FIELDS
 from structkit.records.jsonl import Record
-from structkit.searching.words import SEPARATOR, fold, normalize, occurrences, same_stem, words
+from structkit.searching.words import (
+    SYMBOL_SEPARATOR,
+    fold,
+    folded_words,
+    normalize,
+    occurrences,
+    same_stem,
+)
 from structkit.structure import Span
 
-TAB = 4
-CONTEXT = 3  # rows, of which one may be the signature
-PROSE = ("text", "description", "untagged")
+TAB_COLUMNS = 4
+MIN_CONTEXT_ROWS = 3  # rows, of which one may be the signature
+PROSE_FIELDS = ("text", "description", "untagged")
 # marks before the first word of a comment, and of a list item
-COMMENT = r"\s*(?:[/#;*]+\s*)?"
-ITEM = re.compile(rf"{COMMENT}(?:[-+•]|\d{{1,3}}[.)])\s+\S")
+COMMENT_MARKS = r"\s*(?:[/#;*]+\s*)?"
+LIST_ITEM = re.compile(rf"{COMMENT_MARKS}(?:[-+•]|\d{{1,3}}[.)])\s+\S")
 
 
 class Line(NamedTuple):
@@ -32,7 +39,7 @@ class Line(NamedTuple):
     spans: tuple[Span, ...] = ()
 
 
-def text_of(record: Record) -> tuple[str, str]:
+def field_and_text(record: Record) -> tuple[str, str]:
     """Return the field with the text of a document, and the text; empty if it has none."""
     field = next((name for name in DOCUMENT_FIELDS if isinstance(record.get(name), str)), "")
     return field, record.get(field, "")
@@ -48,27 +55,31 @@ def best_rows(record: Record, question: str, maximum: int, width: int) -> list[L
     >>> [(row.number, row.text, row.spans) for row in best_rows(record, "when to retry?", 1, 80)]
     [(4, 'retry_later()', ((0, 5),))]
     """
-    field, text = text_of(record)
+    field, text = field_and_text(record)
     if not field:
         return []
-    terms, first, prose = frozenset(words(question)), first_line(record), field in PROSE
+    terms, first, prose = (
+        frozenset(folded_words(question)),
+        first_line_number(record),
+        field in PROSE_FIELDS,
+    )
     line, quote = (record.get(name) for name in ("line", "quote"))
     if prose and isinstance(quote, str) and quote in text:
         own = text[text.index(quote) :]
         rows = [*_fold(own, line if type(line) is int else None, width, prose)]
-        return _without_margin(_trimmed(rows[:maximum]), terms)
+        return _without_margin(_trim_blank_rows(rows[:maximum]), terms)
     rows = [*_fold(text, first, width, prose)]
     numbers = [row.number for row in rows]
     if type(line) is int and line in numbers:
-        shown = _of_symbol(rows, numbers.index(line), maximum, record)
+        shown = _rows_with_symbol(rows, numbers.index(line), maximum, record)
     else:
-        shown = _around(rows, _best(rows, terms) - maximum // 2, maximum)
+        shown = _rows_from(rows, _best_row(rows, terms) - maximum // 2, maximum)
     return _without_margin(shown, terms)
 
 
-def first_line(record: Record) -> int | None:
+def first_line_number(record: Record) -> int | None:
     """Return the number of the first line of a document's text, if the text is as in its file."""
-    field, text = text_of(record)
+    field, text = field_and_text(record)
     lines = record.get("lines")
     if not (isinstance(lines, list) and len(lines) == 2 and all(type(n) is int for n in lines)):
         return None
@@ -79,60 +90,63 @@ def first_line(record: Record) -> int | None:
 def _fold(text: str, first: int | None, width: int, prose: bool) -> Iterator[Line]:
     for number, line in enumerate(text.splitlines() if first is None else text.split("\n")):
         here = None if first is None else first + number
-        plain = line.expandtabs(TAB).rstrip()
+        plain = line.expandtabs(TAB_COLUMNS).rstrip()
         parts = textwrap.wrap(plain, width, break_on_hyphens=False) if prose else [plain]
         for part in parts or [""]:
             yield Line(here, part)
 
 
-def begins(rows: Sequence[str]) -> list[bool]:
+def starts_blocks(rows: Sequence[str]) -> list[bool]:
     """Return whether something begins with each row: it follows a blank one, or is an item."""
     full = [bool(row.strip()) for row in rows]
     after = zip(rows, full, [False, *full], strict=False)
-    return [here and (not above or ITEM.match(row) is not None) for row, here, above in after]
+    return [here and (not above or LIST_ITEM.match(row) is not None) for row, here, above in after]
 
 
-def _of_symbol(rows: Sequence[Line], best: int, maximum: int, record: Record) -> list[Line]:
+def _rows_with_symbol(rows: Sequence[Line], best: int, maximum: int, record: Record) -> list[Line]:
     """Return `maximum` rows with the best one: its symbol's signature, and its block.
 
     If no block begins nearby, as many rows come before the best one as after it.
     """
-    signature, top = _signature(rows, record)
+    signature, top = _symbol_rows(rows, record)
     if top is not None and best - maximum < top <= best:
-        return _around(rows, top, maximum)
+        return _rows_from(rows, top, maximum)
     before, after = list[Line](), 0
-    if signature is not None and signature < best and maximum >= CONTEXT:
+    if signature is not None and signature < best and maximum >= MIN_CONTEXT_ROWS:
         before, after, maximum = [rows[signature]], signature + 1, maximum - 1
-    starts, nearest = begins([row.text for row in rows]), range(best, max(best - maximum, -1), -1)
+    starts, nearest = (
+        starts_blocks([row.text for row in rows]),
+        range(best, max(best - maximum, -1), -1),
+    )
     begin = next((at for at in nearest if at == signature or starts[at]), None)
     begin = best - maximum // 2 if begin is None else begin
-    return [*before, *_around(rows[after:], begin - after, maximum)]
+    return [*before, *_rows_from(rows[after:], begin - after, maximum)]
 
 
-def _signature(rows: Sequence[Line], record: Record) -> tuple[int | None, int | None]:
+def _symbol_rows(rows: Sequence[Line], record: Record) -> tuple[int | None, int | None]:
     """Return the rows that name the symbol of an answer and begin its comments, if present."""
     name, lines, first = record.get("symbol"), record.get("symbol_lines"), rows[0].number
     if not isinstance(name, str) or not isinstance(lines, list) or first is None:
         return None, None
     top = lines[0] - first
-    own = re.compile(rf"(?!\s*[/#;*]).*\b{re.escape(SEPARATOR.split(name)[-1])}\b")
+    own = re.compile(rf"(?!\s*[/#;*]).*\b{re.escape(SYMBOL_SEPARATOR.split(name)[-1])}\b")
     named = (at for at in range(max(top, 0), len(rows)) if own.match(rows[at].text))
     return next(named, None) if top >= 0 else None, top
 
 
-def _best(rows: Sequence[Line], terms: Set[str]) -> int:
+def _best_row(rows: Sequence[Line], terms: Set[str]) -> int:
     """Return the first row that matches the question best."""
-    weights = [_weights(row.text, terms).total() for row in rows]
+    weights = [_word_weights(row.text, terms).total() for row in rows]
     return max(range(len(rows)), key=lambda number: (weights[number], -number), default=0)
 
 
-def _around(rows: Sequence[Line], begin: int, maximum: int) -> list[Line]:
+def _rows_from(rows: Sequence[Line], begin: int, maximum: int) -> list[Line]:
     """Return `maximum` rows from one on, without blank ones at both ends."""
     first = max(0, min(begin, len(rows) - maximum))
-    return _trimmed(rows[first : first + maximum])
+    return _trim_blank_rows(rows[first : first + maximum])
 
 
-def _trimmed(rows: Sequence[Line]) -> list[Line]:
+def _trim_blank_rows(rows: Sequence[Line]) -> list[Line]:
     """Return rows without blank ones at both ends."""
     chosen = list(rows)
     while chosen and not chosen[-1].text:
@@ -142,7 +156,7 @@ def _trimmed(rows: Sequence[Line]) -> list[Line]:
     return chosen
 
 
-def _weights(text: str, terms: Set[str]) -> Counter[str]:
+def _word_weights(text: str, terms: Set[str]) -> Counter[str]:
     """Return the weight of each asked word in a row: its length, or half by its stem.
 
     A long word is rarely there by chance.

@@ -20,11 +20,11 @@ from structkit.progress import STYLES, colored, printable
 from structkit.records.jsonl import Record, Records
 from structkit.records.output import Output
 from structkit.searching.lines import Line, best_rows
-from structkit.searching.words import occurrences, words
+from structkit.searching.words import folded_words, occurrences
 
-NARROWEST = 40
-RANK = 4  # columns of a rank, and of the margin under it
-NAMES = 3
+MIN_LIST_COLUMNS = 40
+RANK_COLUMNS = 4  # columns of a rank, and of the margin under it
+MAX_LISTED_NAMES = 3
 
 
 def write_answers(
@@ -54,7 +54,7 @@ def listing(
     `questions` are texts by query id, `documents` records by id; a missing one is replaced by the
     hit. At most `rows` lines of each are shown.
     """
-    width = max(width or 80, NARROWEST)
+    width = max(width or 80, MIN_LIST_COLUMNS)
     shown = io.StringIO()
     console = Console(
         file=shown, force_terminal=True, width=width, highlight=False, no_color=not colored()
@@ -69,54 +69,58 @@ def listing(
             console.print("nothing was found", end="\n\n")
         for hit in hits_of[query_id]:
             document = documents.get(hit["doc_id"]) or hit.get("best", hit)
-            best, around = (best_rows(document, question, n, width - RANK - 2) for n in (1, rows))
-            for line in (*_head(hit, document, question, best, width), *_body(around, width)):
+            best, around = (
+                best_rows(document, question, n, width - RANK_COLUMNS - 2) for n in (1, rows)
+            )
+            for line in (*_heading(hit, document, question, best, width), *_excerpt(around, width)):
                 console.print(line, no_wrap=True, overflow="ellipsis")
             if also := hit.get("also_in"):
                 more = f" and {len(also) - 1} more" if len(also) > 1 else ""
-                line = Text(f"{' ' * RANK}also in {printable(also[0])}{more}", "dim")
+                line = Text(f"{' ' * RANK_COLUMNS}also in {printable(also[0])}{more}", "dim")
                 console.print(line, no_wrap=True, overflow="ellipsis")
             console.print()
     return shown.getvalue().rstrip("\n")
 
 
-def _head(
+def _heading(
     hit: Record, document: Record, question: str, best: Sequence[Line], width: int
 ) -> Iterator[Text]:
     """Yield rank, place and label, with the score at the right; a long label on its own line.
 
     A label that is still too long loses its beginning: the end of a name is specific.
     """
-    score, rank = f" {hit['score']:.3f}", f"{hit['rank']:>{RANK - 2}}  "
-    place, label = _place(hit, document, best), printable(_label(document, question))
+    score, rank = f" {hit['score']:.3f}", f"{hit['rank']:>{RANK_COLUMNS - 2}}  "
+    place, label = _location(hit, document, best), printable(_document_label(document, question))
     room = width - len(rank) - len(score)
-    head = Text.assemble((rank, "bold"), _ending(place, room))
+    head = Text.assemble((rank, "bold"), _end_of_text(place, room))
     beside = bool(label) and len(place) + 2 + len(label) <= room
     if beside:
         head.append(f"  {label}", "dim")
     head.truncate(width - len(score), pad=True)
     yield head.append(score, "dim")
     if label and not beside:
-        yield Text(" " * RANK).append(_ending(Text(label, "dim"), width - RANK))
+        yield Text(" " * RANK_COLUMNS).append(
+            _end_of_text(Text(label, "dim"), width - RANK_COLUMNS)
+        )
 
 
-def _ending(text: Text, width: int) -> Text:
+def _end_of_text(text: Text, width: int) -> Text:
     """Return a text, or as much of its end as fits."""
     return text if len(text) <= width else Text("…", text.style).append(text[1 - width :])
 
 
-def _place(hit: Record, document: Record, best: Sequence[Line]) -> Text:
+def _location(hit: Record, document: Record, best: Sequence[Line]) -> Text:
     path = document.get("path")
     if not isinstance(path, str):
         return Text(printable(hit["doc_id"]), "bold cyan")
     asked = next((row.number for row in best if row.spans and row.number), None)
     lines = document.get("lines")
     first = asked or (lines[0] if isinstance(lines, list) and lines else None)
-    style = Style(bold=True, color="cyan", link=_address(path, document.get("anchor")))
+    style = Style(bold=True, color="cyan", link=_link(path, document.get("anchor")))
     return Text(printable(path) + (f":{first}" if first else ""), style)
 
 
-def _address(path: str, anchor: object) -> str | None:
+def _link(path: str, anchor: object) -> str | None:
     """Return the address that a terminal opens for a path: the section, if it has an anchor."""
     if not os.path.exists(path):
         return None
@@ -125,33 +129,33 @@ def _address(path: str, anchor: object) -> str | None:
     return address.replace("file://", f"file://{os.uname().nodename}", 1) + place
 
 
-def _label(document: Record, question: str) -> str:
+def _document_label(document: Record, question: str) -> str:
     """Return a document's label: the symbol around its line, its headings, or its names."""
     if headings := document.get("headings"):
         return " > ".join(map(str, headings))
     if "line" in document:  # an answer of `ask`
         return str(document.get("symbol") or "")
-    terms = frozenset(words(question))
+    terms = frozenset(folded_words(question))
     names = [str(name) for name in document.get("names") or []]
     names.sort(key=lambda name: not occurrences(name, terms))  # those that are asked for first
-    defined = ", ".join(names[:NAMES]) + (", …" if len(names) > NAMES else "")
+    defined = ", ".join(names[:MAX_LISTED_NAMES]) + (", …" if len(names) > MAX_LISTED_NAMES else "")
     scope = document.get("scope") or document.get("name") or ""
     return ": ".join(part for part in (str(scope), defined) if part)
 
 
-def _body(best: Sequence[Line], width: int) -> Iterable[Text]:
+def _excerpt(best: Sequence[Line], width: int) -> Iterable[Text]:
     digits = max((len(str(row.number)) for row in best if row.number), default=0)
     before = None
     for row in best:
-        line = Text(" " * RANK)
+        line = Text(" " * RANK_COLUMNS)
         if digits:  # a folded line has its number once
             number = "" if row.number in (None, before) else str(row.number)
             line.append(f"{number:>{digits}}  ", "dim")
         before = row.number
-        yield line.append(_mark(row, width - len(line)))
+        yield line.append(_mark_words(row, width - len(line)))
 
 
-def _mark(row: Line, width: int) -> Text:
+def _mark_words(row: Line, width: int) -> Text:
     """Return a line with the asked words marked; of a long line the part with the first of them."""
     text = Text(printable(row.text))
     if len(text) == len(row.text):  # otherwise escapes have moved the places

@@ -17,15 +17,17 @@ from structkit.errors import UserError, flag
 from structkit.records.fields import FIRST_OF_DOCUMENT
 from structkit.records.jsonl import Block, Records
 from structkit.records.stream import OutputOptions
-from structkit.searching import K1, B
+from structkit.searching import BM25_B, BM25_K1
 from structkit.settings import file_setting, setting, unicode
 
-INDEX = "Index"
-WORDS = "Words: bm25 and hybrid"
-SAVED = "as in a saved index"
+INDEX_GROUP = "Index"
+WORDS_GROUP = "Words: bm25 and hybrid"
+AS_SAVED = "as in a saved index"
 WORD_LIST = "words.txt"  # the file that marks a saved index for BM25
 
-PARAMETERS = re.compile(r"(?:(?:^|,)\w+=[1-9]\d{0,8}(?:\.\d+)?)+")  # faiss takes any, and fails
+FAISS_PARAMETERS = re.compile(
+    r"(?:(?:^|,)\w+=[1-9]\d{0,8}(?:\.\d+)?)+"
+)  # faiss takes any, and fails
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,44 +38,46 @@ class SearchOptions:
         "flat",
         "Kind of index: flat (exact), hnsw, ivf, int8 or binary (codes first, then vectors), "
         "or a factory string of faiss.",
-        group=INDEX,
+        group=INDEX_GROUP,
     )
     parameters: str | None = setting(
         None,
         "Parameters of faiss: nprobe=16, efSearch=256.",
-        group=INDEX,
+        group=INDEX_GROUP,
     )
     save_index: str | None = setting(
         None,
         "Save the index to DIR, which can then be CORPUS.",
         metavar="DIR",
         writes=True,
-        group=INDEX,
+        group=INDEX_GROUP,
     )
     rescore: tuple[str, ...] = setting(
         (),
         "Rescore the best candidates by these vectors, if CORPUS holds codes of encode {quantize}.",
         metavar="FLOATS.npy",
         reads=True,
-        group=INDEX,
+        group=INDEX_GROUP,
     )
     filter: tuple[str, ...] = setting(
         (),
         "Search only rows whose field has this value; all conditions must hold.",
         metavar="FIELD=VALUE",
-        group=INDEX,
+        group=INDEX_GROUP,
     )
     similarity: Literal["cosine", "dot", "euclidean", "manhattan", "maxsim"] = setting(
         None,
         "Similarity of embeddings, or of the rows of texts (maxsim); distances become negative.",
         inferred="the one of {model}",
         usual="dot",
-        group=INDEX,
+        group=INDEX_GROUP,
     )
-    explain: bool = setting(False, "Add `best`, the row that found the document.", group=INDEX)
+    explain: bool = setting(
+        False, "Add `best`, the row that found the document.", group=INDEX_GROUP
+    )
 
     def __post_init__(self) -> None:
-        if self.parameters is not None and not PARAMETERS.fullmatch(self.parameters):
+        if self.parameters is not None and not FAISS_PARAMETERS.fullmatch(self.parameters):
             problem = f"{flag('parameters', repr(self.parameters))} is not NAME=NUMBER,NAME=NUMBER"
             remedy = "write nprobe=16 for ivf, efSearch=256 for hnsw"
             raise UserError(problem, remedy, status=2)
@@ -96,16 +100,16 @@ class WordOptions:
         None,
         "Field with a document's text.",
         inferred=FIRST_OF_DOCUMENT,
-        group=WORDS,
+        group=WORDS_GROUP,
     )
     k1: float = setting(
         None,
         "Saturation of term frequency in BM25.",
         low=0.0,
         high=1000.0,
-        group=WORDS,
-        inferred=SAVED,
-        usual=K1,
+        group=WORDS_GROUP,
+        inferred=AS_SAVED,
+        usual=BM25_K1,
     )
     b: float = setting(
         None,
@@ -113,9 +117,9 @@ class WordOptions:
         short="-b",
         low=0.0,
         high=1.0,
-        group=WORDS,
-        inferred=SAVED,
-        usual=B,
+        group=WORDS_GROUP,
+        inferred=AS_SAVED,
+        usual=BM25_B,
     )
 
 

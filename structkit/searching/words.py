@@ -11,87 +11,92 @@ from pathlib import PurePosixPath
 
 from structkit.structure import Span
 
-WORD = re.compile(r"\w+")
-PART = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+ASCII_WORD = re.compile(r"\w+")
+NAME_PART_BREAK = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 # the 33 of Lucene's EnglishAnalyzer
-STOPWORDS = frozenset(
+LUCENE_STOPWORDS = frozenset(
     "a an and are as at be but by for if in into is it no not of on or such that the their then "
     "there these they this to was will with".split()
 )
 
 # endings after a shared stem
-ENDINGS = frozenset(
+STEM_ENDINGS = frozenset(
     "e y s d r es ed er ers or ors ing ings ion ions ation ations ies ied able ables ity ities "
     "al als ment ments".split()
 ) | {""}
-SHORTEST = 3  # characters of a stem
+MIN_STEM_CHARACTERS = 3  # characters of a stem
 # words of questions that names lack, beyond Lucene's
-QUESTION = frozenset(
+QUESTION_WORDS = frozenset(
     "how does do did what where which when why can could should would from using via i my we our "
     "you your".split()
 )
 # files named after their role in a folder, whose own name is more specific
-ROLES = frozenset("index init main lib mod package doc".split())
+ROLE_FILE_NAMES = frozenset("index init main lib mod package doc".split())
 SYMBOL = re.compile(r"[^\W\d]\w*(?:(?:::|\\|->|\.|#)[^\W\d]\w*)*")
-SEPARATOR = re.compile(r"::|\\|->|\.|#")
+SYMBOL_SEPARATOR = re.compile(r"::|\\|->|\.|#")
 
 # removed by NFKC_Casefold, except the zero width space, which parts words; and trade marks,
 # which NFKC makes letters of the word before them
-IGNORED = (
+IGNORED_CHARACTERS = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c-\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff\u2120\u2122"
 )
 # scripts that write words without a space: Chinese, Japanese, Thai and its neighbors; and Korean,
 # whose particles follow a word without one
-UNSPACED = (
+UNSPACED_SCRIPTS = (
     "\u0e01-\u0e4f\u0e81-\u0ecf\u1000-\u103f\u1100-\u11ff\u1780-\u17d3\u3005-\u3007\u3041-\u30fa"
     "\u30fc-\u318f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff"
     "\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
 # combining marks, which \w lacks, of other scripts: accents, Hebrew and Arabic points, Indic vowels
-MARKS = (
+COMBINING_MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
     "\u0900-\u0963\u0971-\u0ddf"
 )
 # letters, digits or underscores by NFKC: ℃, №, ⓐ, ㎏, radicals, vertical and wide forms
-SYMBOLS = (
+COMPATIBILITY_SYMBOLS = (
     "\u20a8\u2100-\u214f\u2460-\u24ff\u2e80-\u2fd5\u3190-\u33ff\ufdfc\ufe33-\ufe4f\uff3f"
     "\U0001f100-\U0001f2ff"
 )
 # the next two take 8 ms to compile: `re` does so when a text that is not ASCII needs them
-TOKEN = rf"[\w{UNSPACED}{MARKS}{SYMBOLS}{IGNORED}]+"
+TOKEN_PATTERN = (
+    rf"[\w{UNSPACED_SCRIPTS}{COMBINING_MARKS}{COMPATIBILITY_SYMBOLS}{IGNORED_CHARACTERS}]+"
+)
 # in a normalized text: a run of such a script, without underscores around it; or a word
-RUN = rf"_*([{UNSPACED}]+)_*|((?:(?!_+[{UNSPACED}])[^\W{UNSPACED}][{MARKS}]*)+)"
+RUN_OR_WORD = (
+    rf"_*([{UNSPACED_SCRIPTS}]+)_*"
+    rf"|((?:(?!_+[{UNSPACED_SCRIPTS}])[^\W{UNSPACED_SCRIPTS}][{COMBINING_MARKS}]*)+)"
+)
 # characters that NFKC may join
-JOINED = re.compile(
-    rf"[\u1100-\u115f][\u1160-\u11a7]?[\u11a8-\u11ff]?|.[{MARKS}\u3099\u309a\uff9e\uff9f]*",
+NFKC_CLUSTER = re.compile(
+    rf"[\u1100-\u115f][\u1160-\u11a7]?[\u11a8-\u11ff]?|.[{COMBINING_MARKS}\u3099\u309a\uff9e\uff9f]*",
     re.DOTALL,
 )
-UNSEEN = re.compile(f"[{IGNORED}]")
+IGNORED_PATTERN = re.compile(f"[{IGNORED_CHARACTERS}]")
 
 
-def words(text: str) -> list[str]:
+def folded_words(text: str) -> list[str]:
     """Return the case-folded words of a text without stopwords, and parts of identifiers.
 
     Parts end at underscores and within camelCase. Chinese, Japanese and Korean have pairs of
     characters.
 
-    >>> words("def readHTTPBody(self, max_size):")
+    >>> folded_words("def readHTTPBody(self, max_size):")
     ['def', 'readhttpbody', 'read', 'http', 'body', 'self', 'max_size', 'max', 'size']
-    >>> words("Straße 機械学習")
+    >>> folded_words("Straße 機械学習")
     ['strasse', '機械', '械学', '学習']
     """
-    return list(chain.from_iterable(map(word_and_parts, tokens(text))))
+    return list(chain.from_iterable(map(word_and_parts, split_words(text))))
 
 
 def document_words(text: str) -> Iterator[str]:
-    """Return the words of a document's text: as `words`, and single characters for queries of one.
+    """Return the words of a document's text: as `folded_words`, and single characters.
 
-    They are those of its pieces (`structure.bags`) together.
+    A query may be one character. They are those of its pieces (`structure.bags`) together.
     """
     if text.isascii() and (text.isidentifier() or text.isalnum()):  # as most pieces are
         return iter(word_and_parts(text))
-    return chain.from_iterable(map(word_and_parts, tokens(text, document=True)))
+    return chain.from_iterable(map(word_and_parts, split_words(text, document=True)))
 
 
 def normalize(text: str) -> str:
@@ -100,7 +105,7 @@ def normalize(text: str) -> str:
     >>> normalize("ﬁle café Ｐｙｔｈｏｎ co­operate")
     'file café Python cooperate'
     """
-    return text if text.isascii() else unicodedata.normalize("NFKC", UNSEEN.sub("", text))
+    return text if text.isascii() else unicodedata.normalize("NFKC", IGNORED_PATTERN.sub("", text))
 
 
 def fold(word: str) -> str:
@@ -112,23 +117,23 @@ def fold(word: str) -> str:
     return word.lower() if word.isascii() else unicodedata.normalize("NFC", word.casefold())
 
 
-def tokens(text: str, *, document: bool = False) -> list[str]:
+def split_words(text: str, *, document: bool = False) -> list[str]:
     """Return the words of a text, with their case; a run without spaces gives pairs.
 
     A `document` has the single characters too, for a query of one. Source: Nie and Ren 1999,
     "Chinese information retrieval: using characters or words?"
 
-    >>> tokens("Python入門", document=True)
+    >>> split_words("Python入門", document=True)
     ['Python', '入', '門', '入門']
     """
     if text.isascii():
-        return WORD.findall(text)
+        return ASCII_WORD.findall(text)
     found: list[str] = []
-    for token in re.findall(TOKEN, unicodedata.normalize("NFC", text)):
+    for token in re.findall(TOKEN_PATTERN, unicodedata.normalize("NFC", text)):
         if token.isascii():
             found.append(token)
             continue
-        for run, word in re.findall(RUN, normalize(token)):
+        for run, word in re.findall(RUN_OR_WORD, normalize(token)):
             if word:
                 found.append(word)
             if document or len(run) == 1:
@@ -141,12 +146,12 @@ def tokens(text: str, *, document: bool = False) -> list[str]:
 def word_and_parts(word: str) -> tuple[str, ...]:
     """Return a word without its case and then its parts, if it has several; without stopwords."""
     folded = fold(word)
-    spaced = fold(PART.sub(" ", word)) if folded != word else word.replace("_", " ")
+    spaced = fold(NAME_PART_BREAK.sub(" ", word)) if folded != word else word.replace("_", " ")
     parts = spaced.split()
     every = (folded, *parts) if len(parts) > 1 else (folded,)
-    if STOPWORDS.isdisjoint(every):
+    if LUCENE_STOPWORDS.isdisjoint(every):
         return every
-    return tuple(each for each in every if each not in STOPWORDS)
+    return tuple(each for each in every if each not in LUCENE_STOPWORDS)
 
 
 def question_words(question: str) -> list[str]:
@@ -155,8 +160,8 @@ def question_words(question: str) -> list[str]:
     >>> question_words("When should I let the HTTPClient retry?")
     ['let', 'httpclient', 'http', 'client', 'retry']
     """
-    every = dict.fromkeys(words(question))
-    return [word for word in every if word not in QUESTION] or list(every)
+    every = dict.fromkeys(folded_words(question))
+    return [word for word in every if word not in QUESTION_WORDS] or list(every)
 
 
 def same_stem(one: str, other: str) -> bool:
@@ -167,21 +172,21 @@ def same_stem(one: str, other: str) -> bool:
     >>> same_stem("file_names", "filename")
     True
     """
-    if one[:SHORTEST] != other[:SHORTEST]:  # the usual case
+    if one[:MIN_STEM_CHARACTERS] != other[:MIN_STEM_CHARACTERS]:  # the usual case
         return False
     one, other = one.replace("_", ""), other.replace("_", "")
     for stem in _stems(one) if one != other else ():
         if other.startswith(stem):
             at = len(stem)
-            return other[at:] in ENDINGS and other[at : at + 1] != one[at : at + 1]
+            return other[at:] in STEM_ENDINGS and other[at : at + 1] != one[at : at + 1]
     return one == other
 
 
 @lru_cache(maxsize=1 << 16)
 def _stems(word: str) -> list[str]:
     """Return what is before an ending of a word, longest first."""
-    stems = (word[:size] for size in range(len(word), SHORTEST - 1, -1))
-    return [stem for stem in stems if word[len(stem) :] in ENDINGS]
+    stems = (word[:size] for size in range(len(word), MIN_STEM_CHARACTERS - 1, -1))
+    return [stem for stem in stems if word[len(stem) :] in STEM_ENDINGS]
 
 
 def shortens(one: str, other: str) -> bool:
@@ -192,7 +197,7 @@ def shortens(one: str, other: str) -> bool:
     """
     shorter, longer = (one, other) if len(one) <= len(other) else (other, one)
     start = shorter if shorter.endswith("ss") else shorter.removesuffix("s")
-    return len(longer) - 2 >= len(start) >= SHORTEST and longer.startswith(start)
+    return len(longer) - 2 >= len(start) >= MIN_STEM_CHARACTERS and longer.startswith(start)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -202,7 +207,9 @@ def name_parts(name: str) -> tuple[str, ...]:
     >>> name_parts("src/HTTPClient_pool.py")
     ('src', 'http', 'client', 'pool', 'py')
     """
-    folded = (fold(part) for word in tokens(name) for part in PART.split(word) if part)
+    folded = (
+        fold(part) for word in split_words(name) for part in NAME_PART_BREAK.split(word) if part
+    )
     return tuple(dict.fromkeys(folded))
 
 
@@ -213,39 +220,43 @@ def query_parts(query: str) -> tuple[str, ...]:
     ('http', 'client', 'retry')
     """
     return tuple(
-        word for word in name_parts(query) if word not in STOPWORDS and word not in QUESTION
+        word
+        for word in name_parts(query)
+        if word not in LUCENE_STOPWORDS and word not in QUESTION_WORDS
     )
 
 
-def alike(one: str, other: str) -> bool:
+def is_related(one: str, other: str) -> bool:
     """Return whether two words have the same stem, or one begins with the other.
 
-    >>> alike("routing", "router"), alike("config", "configuration"), alike("context", "content")
-    (True, True, False)
+    >>> is_related("routing", "router"), is_related("config", "configuration")
+    (True, True)
+    >>> is_related("context", "content")
+    False
     """
-    if one[:SHORTEST] != other[:SHORTEST]:  # the usual case
+    if one[:MIN_STEM_CHARACTERS] != other[:MIN_STEM_CHARACTERS]:  # the usual case
         return False
     return shortens(one, other) or same_stem(one, other)
 
 
 @lru_cache(maxsize=1 << 16)
-def _starts(terms: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(term[:SHORTEST] for term in terms)
+def _stem_starts(terms: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(term[:MIN_STEM_CHARACTERS] for term in terms)
 
 
 @lru_cache(maxsize=1 << 16)
-def _alike(terms: tuple[str, ...], word: str) -> frozenset[str]:
-    return frozenset(term for term in terms if alike(term, word))
+def _related_terms(terms: tuple[str, ...], word: str) -> frozenset[str]:
+    return frozenset(term for term in terms if is_related(term, word))
 
 
-def those_alike(terms: Sequence[str], words: Iterable[str]) -> list[frozenset[str]]:
+def related_terms(terms: Sequence[str], words: Iterable[str]) -> list[frozenset[str]]:
     """Return the terms that are like each word.
 
-    >>> [sorted(each) for each in those_alike(["conf", "route"], ["config", "of", "router"])]
+    >>> [sorted(each) for each in related_terms(["conf", "route"], ["config", "of", "router"])]
     [['conf'], [], ['route']]
     """
     key = tuple(terms)  # paths and names have the same words again and again
-    return [_alike(key, word) for word in words]
+    return [_related_terms(key, word) for word in words]
 
 
 @lru_cache(maxsize=1 << 16)
@@ -259,7 +270,7 @@ def file_and_folders(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """
     place = PurePosixPath(path)
     name, folder = name_parts(place.stem), place.parent
-    if ROLES.issuperset(name[:1]) and folder.name:
+    if ROLE_FILE_NAMES.issuperset(name[:1]) and folder.name:
         name, folder = name_parts(folder.name), folder.parent
     return name, name_parts(str(folder))
 
@@ -272,7 +283,7 @@ def symbols(query: str) -> list[list[str]]:
     >>> symbols("Router"), symbols("how Foo.bar calls to_json")
     ([['Router']], [['Foo', 'bar'], ['to_json']])
     """
-    symbols = [SEPARATOR.split(text) for text in SYMBOL.findall(normalize(query))]
+    symbols = [SYMBOL_SEPARATOR.split(text) for text in SYMBOL.findall(normalize(query))]
     if len(query.split()) == 1:
         return symbols
     return [names for names in symbols if len(names) > 1 or len(name_parts(names[0])) > 1]
@@ -292,10 +303,10 @@ def shared_words(terms: Sequence[str], name: str) -> float:
     >>> shared_words(["open", "a", "retry", "pool"], "Client.openPools")
     0.7071067811865476
     """
-    own = name_parts(SEPARATOR.split(name)[-1])
-    if _starts(tuple(terms)).isdisjoint(_starts(own)):  # the usual case
+    own = name_parts(SYMBOL_SEPARATOR.split(name)[-1])
+    if _stem_starts(tuple(terms)).isdisjoint(_stem_starts(own)):  # the usual case
         return 0.0
-    shared = those_alike(terms, own)
+    shared = related_terms(terms, own)
     here, there = len(frozenset[str]().union(*shared)), sum(map(bool, shared))
     return float((here / len(terms) * there / len(own)) ** 0.5)
 
@@ -308,13 +319,16 @@ def occurrences(text: str, terms: Set[str]) -> tuple[Span, ...]:
     """
     plain, places = normalize_in_place(text)
     spans: list[Span] = []
-    for match in re.finditer(RUN, plain):
+    for match in re.finditer(RUN_OR_WORD, plain):
         first, last = match.span(1 if match[1] else 2)
         pieces = [(first, last)]
         if match[1]:
             pieces = [(at, min(at + size, last)) for at in range(first, last) for size in (2, 1)]
         elif not is_term(fold(match[2]), terms):
-            cuts = [first, *(at for cut in PART.finditer(plain, first, last) for at in cut.span())]
+            cuts = [
+                first,
+                *(at for cut in NAME_PART_BREAK.finditer(plain, first, last) for at in cut.span()),
+            ]
             pieces = list(zip(cuts[::2], [*cuts[1::2], last], strict=True))
         for start, end in pieces:
             if is_term(fold(plain[start:end]), terms):
@@ -335,7 +349,7 @@ def normalize_in_place(text: str) -> tuple[str, list[Span]]:
     if text.isascii():  # as nearly all lines of code are
         return text, [(at, at + 1) for at in range(len(text))]
     plain, places = "", list[Span]()
-    for match in JOINED.finditer(text):
+    for match in NFKC_CLUSTER.finditer(text):
         made = normalize(match[0])
         plain += made
         places += [match.span()] * len(made)

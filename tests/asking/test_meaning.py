@@ -47,8 +47,8 @@ def test_joined_segments_have_the_rows_of_the_wanted_files(gone):
     ]
     kept = [at for at in range(3) if at not in gone]
     wanted = [some[at].files[0] for at in kept]
-    both = update_segments(some[:2], some[2], wanted, Int8Rows.joined)
-    found = Int8Rows.joined(passage_numbers(wanted, both))
+    both = update_segments(some[:2], some[2], wanted, Int8Rows.merge)
+    found = Int8Rows.merge(passage_numbers(wanted, both))
     assert int8(*rows[kept]).codes.tolist() == found.codes.tolist()
 
 

@@ -12,7 +12,7 @@ from structkit.asking.cache import (
     open_store,
     passage_numbers,
 )
-from structkit.searching.bm25 import ARRAYS
+from structkit.searching.bm25 import POSTINGS_ARRAYS
 
 WORDS = "retry wait count pool close open read write max_size HTTPClient".split()
 QUESTIONS = ["where are retries counted", "close the pool", "maxSize", "zzyx qqwv"]
@@ -64,7 +64,7 @@ def large(cache):
     """What the cache has of the files that are in its large segment."""
     (place,) = cache.glob("*.sqlite")
     with open_store(place) as store:
-        words = store.parts(("files", "words", *ARRAYS), SEGMENT_PREFIXES[0])
+        words = store.parts(("files", "words", *POSTINGS_ARRAYS), SEGMENT_PREFIXES[0])
         rows = store.parts(("embedded", "codes", "scales"), SEGMENT_PREFIXES[0])
     assert words and rows
     return words | rows

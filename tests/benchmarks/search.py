@@ -25,9 +25,9 @@ import torch
 from structkit_plugins.backends.approximate import set_parameters
 
 from structkit.embeddings.reading import Embeddings, read_embeddings
-from structkit.embeddings.vectors import BLOCK, Matrix, largest_norm
+from structkit.embeddings.vectors import ROWS_PER_BLOCK, Matrix, largest_norm
 from structkit.registry import load
-from structkit.searching.hits import BATCH, EmbeddedCorpus
+from structkit.searching.hits import QUERIES_PER_BATCH, EmbeddedCorpus
 from structkit.searching.index import Index
 from structkit.searching.options import SearchOptions
 from tests.benchmarks.processes import STRUCTKIT
@@ -58,8 +58,8 @@ def exact(given: Given, folder: Path) -> None:
     flat.add(corpus)
 
     def product() -> None:
-        for first in range(0, DOCUMENTS, BLOCK):
-            queries @ corpus[first : first + BLOCK].T
+        for first in range(0, DOCUMENTS, ROWS_PER_BLOCK):
+            queries @ corpus[first : first + ROWS_PER_BLOCK].T
 
     race = Race(given, {
         "ours": lambda: index.search(queries, DEPTH)[1],
@@ -158,8 +158,8 @@ def timed(searcher: Any, queries: np.ndarray) -> tuple[float, list[set[str]]]:
     """CPU seconds of a search, and what it found."""
     start = time.process_time()
     found = []
-    for first in range(0, len(queries), BATCH):
-        found += searcher.search(queries[first : first + BATCH], K)
+    for first in range(0, len(queries), QUERIES_PER_BATCH):
+        found += searcher.search(queries[first : first + QUERIES_PER_BATCH], K)
     return time.process_time() - start, [{hit.doc_id for hit in hits} for hits in found]
 
 
@@ -188,8 +188,8 @@ def made(folder: Path, name: str, rows: int) -> str:
     centers = np.random.default_rng(0).normal(size=(2000, DIMENSIONS))
     draw = np.random.default_rng(rows)
     of, vectors = draw.integers(0, 2000, rows), np.empty((rows, DIMENSIONS), np.float32)
-    for first in range(0, rows, BLOCK):
-        block = vectors[first : first + BLOCK]
+    for first in range(0, rows, ROWS_PER_BLOCK):
+        block = vectors[first : first + ROWS_PER_BLOCK]
         points = centers[of[first : first + len(block)]] + draw.normal(size=block.shape)
         block[:] = points / np.linalg.norm(points, axis=1, keepdims=True)
     return matrix(folder / f"{name}.npy", vectors, list(map(str, range(rows))))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from structkit import encode
-from structkit.commands.encode import encode_to_file, write
+from structkit.commands.encode import encode_to_file, write_embeddings
 from structkit.errors import UserError
 from structkit.records.stream import Stream
 from tests.model_encodings import encoding_of, records
@@ -193,7 +193,7 @@ def test_lines_have_the_shortest_form_of_32_bits_beside_numbers_of_any_size(mode
     source.write_bytes(
         b'{"id":"1","text":"a b","n":1180591620717411303424}\n{"id":"2","text":"c","n":1}\n'
     )
-    write(encoding_of(model, "document", keep=["n"]), Stream([str(source)], str(target)))
+    write_embeddings(encoding_of(model, "document", keep=["n"]), Stream([str(source)], str(target)))
     lines = target.read_bytes().splitlines()
     assert [2**70, 1] == [json.loads(line)["n"] for line in lines]
     texts = [{"id": "1", "text": "a b"}, {"id": "2", "text": "c"}]

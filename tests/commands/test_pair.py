@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from structkit import pair
 from structkit.errors import UserError
-from structkit.pairs.splits import drop_repeated, parse_split, split
+from structkit.pairs.splits import add_split, drop_repeated, parse_split
 from structkit.registry import load
 
 docstring = load("language", "python")().docstring
@@ -71,9 +71,9 @@ def test_the_order_of_the_input_decides_nothing(examples, random):
         for number, (query, document, path) in enumerate(examples)
     ]
     splits = [("train", 0.5), ("dev", 0.5)]
-    by_path = partial(split, splits=splits, by="path")
+    by_path = partial(add_split, splits=splits, by="path")
     other = random.sample(records, len(records))
-    for part in (drop_repeated, partial(split, splits=splits), by_path):
+    for part in (drop_repeated, partial(add_split, splits=splits), by_path):
         made = list(part(records))
         assert made == sorted(part(other), key=lambda each: int(each["id"]))
         for field in ("query", "positive", *["path"] * (part is by_path)):
@@ -100,9 +100,9 @@ def test_a_group_has_one_split_whatever_else_there_is(capsys):
 
 def test_split_shares():
     records = [{"id": str(n), "query": f"q{n}", "positive": f"d{n}"} for n in range(2000)]
-    made = [record["split"] for record in split(records, parse_split("train:0.9,dev:0.1"))]
+    made = [record["split"] for record in add_split(records, parse_split("train:0.9,dev:0.1"))]
     assert 150 <= made.count("dev") <= 250
-    reversed_ = [r["split"] for r in split(records[::-1], parse_split("train:0.9,dev:0.1"))]
+    reversed_ = [r["split"] for r in add_split(records[::-1], parse_split("train:0.9,dev:0.1"))]
     assert made == reversed_[::-1]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from structkit import plot
-from structkit.commands.plot import places
+from structkit.commands.plot import node_positions
 from structkit.errors import UserError
 from structkit.scoring.probabilities import fitted_temperature, probabilities
 from structkit.structure.trees.brackets import read_tree
@@ -155,7 +155,7 @@ def test_a_picture_of_trees_has_all_words_labels_and_fields(write, tmp_path):
 
 def test_no_two_nodes_share_a_place_and_parents_are_above():
     tree = read_tree(TREE)
-    x, y = places(tree)
+    x, y = node_positions(tree)
     assert len(x) == len({*zip(x.tolist(), y.tolist(), strict=True)})
     assert all(y[child] < y[node] for node in range(len(x)) for child in tree.children(node))
     assert all(y[tree.word >= 0] == 0)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from structkit.embeddings.reading import read_embeddings
 from structkit.embeddings.vectors import (
-    TINY,
+    MIN_INT8_NUMBER,
     BinaryRows,
     Int8Rows,
     Matrix,
@@ -57,7 +57,7 @@ def test_no_number_is_off_by_more_than_half_a_step(rows):
     vectors = np.array(rows, np.float32)
     found = rows_of(vectors, "int8")[:]
     step = np.abs(vectors).max(axis=1, keepdims=True).astype(np.float64) / 127 * (1 + 2**-15)
-    assert (np.abs(found - vectors.astype(np.float64)) <= step / 2 + TINY).all()
+    assert (np.abs(found - vectors.astype(np.float64)) <= step / 2 + MIN_INT8_NUMBER).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)

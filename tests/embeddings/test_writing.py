@@ -7,7 +7,7 @@ import pytest
 from pyarrow import parquet
 
 from structkit.commands.encode import check_output
-from structkit.commands.encode import write as command_line
+from structkit.commands.encode import write_embeddings as command_line
 from structkit.embeddings.reading import read_embeddings
 from structkit.errors import UserError
 from structkit.learning.encoding.settings import EncodingSettings

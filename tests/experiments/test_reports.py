@@ -9,7 +9,7 @@ import pytest
 from conftest import completed
 
 from experiments.report import REPORT, REPORTS, Systems, main, outside, report, section, state
-from structkit.scoring.measures import compare
+from structkit.scoring.measures import compare_values
 
 
 def scored(**runs):
@@ -72,7 +72,7 @@ def test_seeds_are_averaged_for_each_query_before_anything_else():
     assert "nDCG@10_deviation" not in bm25
     assert (bm25["nDCG@10"], bm25["between seeds"]) == (0.25, "")
     (found,) = systems.comparisons(["bm25"])
-    result = compare(np.array([0.5, 0.5, 0.5]), np.array([0.5, 0.0, 0.25]))
+    result = compare_values(np.array([0.5, 0.5, 0.5]), np.array([0.5, 0.0, 0.25]))
     assert (found["system"], found["against"]) == ("seal", "bm25")
     assert found["p_randomization"] == result["p_randomization"]
     assert found["difference"] == result["difference"] == 0.25

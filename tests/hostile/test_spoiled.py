@@ -24,7 +24,7 @@ from structkit.embeddings.reading import read_embeddings
 from structkit.embeddings.vectors import EmbeddingRow
 from structkit.embeddings.writing import VectorFiles
 from structkit.errors import UserError
-from structkit.formats.interchange import FormatParts, read_records
+from structkit.formats.interchange import FormatParts, records_of_row
 from structkit.records.jsonl import Records, accepted
 from structkit.records.output import dump
 from structkit.scoring.qrels import read_judgements, read_qrels
@@ -61,7 +61,7 @@ def of_tool(name, path):
     """A part of another tool's format."""
     tool, part = name.split()
     read = FormatParts.load(tool, "test").parts[part]
-    drained(read.rows([str(path)]), lambda row: read_records(read, row))
+    drained(read.rows([str(path)]), lambda row: records_of_row(read, row))
 
 
 def vectors(path):

@@ -6,7 +6,7 @@ import pytest
 
 from structkit import search
 from structkit.commands.pair import Settings as PairSettings
-from structkit.commands.pair import document_text, query_text
+from structkit.commands.pair import corpus_text, judged_query_text
 from structkit.formats.interchange import Fields, FormatParts
 from structkit.learning.training.method import Method
 from structkit.records.fields import DOCUMENT_FIELDS, PAIRED_FIELDS, QUERY_FIELDS, text_name
@@ -26,7 +26,7 @@ def test_the_first_field_of_a_document_is_read(tmp_path, earlier, later):
     assert ["1"] == searched(tmp_path, document, {"query": "tea"})
     assert [] == searched(tmp_path, document, {"query": "wrong"})
     if earlier in PAIRED_FIELDS:
-        assert "tea" == document_text(document, PairSettings())
+        assert "tea" == corpus_text(document, PairSettings())
     for name in ("beir", "pyserini"):
         write = FormatParts.load(name, "test").parts["corpus"].write
         assert write and "tea" in write(Fields(document)).values()
@@ -37,7 +37,7 @@ def test_the_first_field_of_a_document_is_read(tmp_path, earlier, later):
 def test_the_first_field_of_a_query_is_read(tmp_path, earlier, later):
     query = {"id": "q", **({later: "wrong"} if later else {}), earlier: "tea"}
     assert ["1"] == searched(tmp_path, {"id": "1", "text": "tea"}, query)
-    assert "tea" == query_text(query, PairSettings())
+    assert "tea" == judged_query_text(query, PairSettings())
     write = FormatParts.load("beir", "test").parts["queries"].write
     assert write and "tea" in write(Fields(query)).values()
     assert earlier == text_name(query, Method.query_fields, "")
@@ -45,7 +45,7 @@ def test_the_first_field_of_a_query_is_read(tmp_path, earlier, later):
 
 def test_pair_reads_no_positive_of_its_own():
     document = {"id": "1", "positive": "old", "code": "x = 1"}
-    assert "x = 1" == document_text(document, PairSettings())
+    assert "x = 1" == corpus_text(document, PairSettings())
 
 
 def test_null_is_no_text_where_there_is_another(tmp_path):

@@ -12,7 +12,12 @@ from scipy import stats
 
 from structkit import score
 from structkit.errors import UserError
-from structkit.scoring.measures import PERMUTATIONS, compare, randomization, student
+from structkit.scoring.measures import (
+    PERMUTATIONS,
+    compare_values,
+    paired_t_test,
+    randomization_test,
+)
 
 
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=8))
@@ -22,7 +27,7 @@ def test_few_differences_try_all_signs(numbers):
         for signs in itertools.product((1, -1), repeat=len(numbers))
     ]
     expected = sum(found >= abs(sum(numbers)) for found in sums) / len(sums)
-    assert expected == pytest.approx(randomization(np.array(numbers, float)))
+    assert expected == pytest.approx(randomization_test(np.array(numbers, float)))
 
 
 def test_many_differences_draw_signs_as_scipy_does():
@@ -36,23 +41,23 @@ def test_many_differences_draw_signs_as_scipy_does():
         rng=np.random.default_rng(1),
     ).pvalue
     error = 4 * (2 * expected * (1 - expected) / PERMUTATIONS) ** 0.5  # four standard deviations
-    assert expected == pytest.approx(randomization(differences), abs=error)
-    assert randomization(differences) == randomization(differences)
+    assert expected == pytest.approx(randomization_test(differences), abs=error)
+    assert randomization_test(differences) == randomization_test(differences)
 
 
 def test_student_equals_scipy_and_a_number_worked_by_hand():
     for count, shift in ((2, 0.01), (3, 1.0), (50_000, -3.0)):
         differences = np.random.default_rng(count).standard_normal(count) + shift
         expected = stats.ttest_1samp(differences, 0).pvalue
-        assert expected == pytest.approx(student(differences), rel=1e-6, abs=1e-300)
+        assert expected == pytest.approx(paired_t_test(differences), rel=1e-6, abs=1e-300)
     # mean 1/2, deviation 1/√3, t = (1/2) / (1/√3 / 2) = √3, of which three degrees have an integral
-    assert 1 / 2 - 1 / math.pi == pytest.approx(student(np.array([0.0, 0.0, 1.0, 1.0])))
-    assert 0.0 == student(np.array([1.0, 1.0]))
+    assert 1 / 2 - 1 / math.pi == pytest.approx(paired_t_test(np.array([0.0, 0.0, 1.0, 1.0])))
+    assert 0.0 == paired_t_test(np.array([1.0, 1.0]))
 
 
 def test_a_comparison_counts_wins_ties_and_losses():
     ours, theirs = np.array([1.0, 0.5, 0.2, 0.0]), np.array([0.5, 0.5, 0.0, 0.1])
-    found, other = compare(ours, theirs), compare(theirs, ours)
+    found, other = compare_values(ours, theirs), compare_values(theirs, ours)
     assert (2, 1, 1) == (found["wins"], found["ties"], found["losses"])
     assert 0.15 == pytest.approx(found["difference"]) == pytest.approx(-other["difference"])
     assert found["difference_low"] <= found["difference"] <= found["difference_high"]

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from structkit.commands.score.table import table
+from structkit.commands.score.table import score_table
 from tests.terminals import seen
 
 NUMBER = re.compile(r"-?[0-9]+\.[0-9]{3}")
@@ -32,7 +32,7 @@ def test_a_table_is_as_wide_as_its_terminal(tmp_path):
 @pytest.mark.parametrize("markdown", [False, True])
 @pytest.mark.parametrize("width", [60, 73, 80, 97, 120, 160, 200])
 def test_every_width(width, markdown):
-    text = table([COMPARED] * 2, markdown, width)
+    text = score_table([COMPARED] * 2, markdown, width)
     assert all(len(line) <= width for line in text.split("\n"))
     expected = ["-0.111", "-0.200", "0.100", "0.123", "0.234", "0.001", "0.001"] * 2
     assert sorted(expected) == sorted(NUMBER.findall(text))
@@ -49,11 +49,11 @@ def test_the_markdown_table():
         "| --------- | ------: | -------------------- |",
         "| bm25      |      12 | 0.500 [0.250, 1.000] |",
         "| long name |      12 | 0.000 [0.000, 0.000] |",
-    ] == table(records, markdown=True).split("\n")
+    ] == score_table(records, markdown=True).split("\n")
 
 
 def test_names_mean_nothing_in_markdown():
-    shown = table([{"run": "a|b\n<img src=x>.jsonl", "type=[x](y)": "`c`", "RR": 0.5}], True)
+    shown = score_table([{"run": "a|b\n<img src=x>.jsonl", "type=[x](y)": "`c`", "RR": 0.5}], True)
     assert 3 == len(shown.splitlines())
     assert r"| a\|b &lt;img src=x&gt;.jsonl | \`c\`" in shown and r"type=\[x\](y)" in shown
-    assert r"a|b\n<i>" in table([{"run": "a|b\n<i>", "RR": 0.5}])
+    assert r"a|b\n<i>" in score_table([{"run": "a|b\n<i>", "RR": 0.5}])

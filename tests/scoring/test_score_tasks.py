@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from structkit import score
-from structkit.commands.score.table import table
+from structkit.commands.score.table import score_table
 from structkit.errors import UserError
-from structkit.scoring.classification import classify, features
-from structkit.scoring.similarity import alignment, correlation, ends, spearman, uniformity
+from structkit.scoring.classification import classify, pair_features
+from structkit.scoring.similarity import alignment, correlation, interval_ends, spearman, uniformity
 from tests.scoring.embedding_pairs import EAST, ROUND, pairs
 from tests.tolerances import bound
 
@@ -59,12 +59,12 @@ def test_the_interval_holds_the_truth_and_depends_on_the_seed_alone():
     gold = generator.normal(size=400)
     noisy = gold + generator.normal(size=400)  # correlation 0.707; Spearman 6/π asin(ρ/2) = 0.69
     value, draws = correlation(noisy, gold, seed=1)
-    low, high = ends(draws)
+    low, high = interval_ends(draws)
     assert low < 0.69 < high
     assert 0.05 < high - low < 0.2
     again = correlation(noisy, gold, seed=1)
     assert (value, draws.tolist()) == (again[0], again[1].tolist())
-    assert (low, high) != ends(correlation(noisy, gold, seed=2)[1])
+    assert (low, high) != interval_ends(correlation(noisy, gold, seed=2)[1])
 
 
 def test_space_by_hand(tmp_path):
@@ -103,13 +103,13 @@ def test_the_classifier_learns_what_the_features_show():
         torch.arange(300)[:, None] % 2 == 1, left, torch.randn(300, 8, generator=generator)
     )
     labels = [number % 2 for number in range(300)]
-    inputs = features(left, right)
+    inputs = pair_features(left, right)
     train, test = (inputs[:200], labels[:200]), (inputs[200:], labels[200:])
     found = accuracies(train, test)
     assert min(found) > 0.95  # equal sides have |u - v| = 0
     assert found == accuracies(train, test)
     # the length of a model's embeddings does not matter
-    small = features(left * 1e-4, right * 1e-4)
+    small = pair_features(left * 1e-4, right * 1e-4)
     assert found == pytest.approx(
         accuracies((small[:200], labels[:200]), (small[200:], labels[200:])), abs=0.02
     )
@@ -130,7 +130,7 @@ def test_classification_says_mean_deviation_and_majority(pairs_file):
     assert (300, 100, 2, 75) == tuple(found[name] for name in counts)
     assert 90 < found["accuracy"] <= 100
     assert 0 <= found["accuracy_deviation"] < 5
-    assert "±" in table([found])
+    assert "±" in score_table([found])
 
 
 @pytest.mark.parametrize(

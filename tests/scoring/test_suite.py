@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from structkit import score
-from structkit.commands.score.table import table
+from structkit.commands.score.table import score_table
 from structkit.errors import UserError
 from tests.scoring.embedding_pairs import EAST, ROUND, pairs
 
@@ -38,13 +38,13 @@ def test_a_suite_gives_a_row_for_each_model(tmp_path):
     assert (pytest.approx(90), pytest.approx(200**0.5)) == (found["STS"], found["STS_deviation"])
     assert 85 < found["MRPC"] <= 100
     assert pytest.approx((found["STS"] + found["MRPC"]) / 2) == found["Score"]
-    assert "90.00 ± 14.14 [" in table([found])
+    assert "90.00 ± 14.14 [" in score_table([found])
     assert found["MRPC_low"] < found["MRPC"] <= found["MRPC_high"]
     # the classes of the 40 test pairs are equally large
     assert ("majority", 0, 50) == (majority["run"], majority["seeds"], majority["MRPC"])
     assert 30 < majority["MRPC_low"] < 50 < majority["MRPC_high"] < 70
     assert "STS" not in majority and "Score" not in majority
-    drawn = table([found, majority], markdown=True).splitlines()
+    drawn = score_table([found, majority], markdown=True).splitlines()
     assert ["majority", "0", ""] == [cell.strip() for cell in drawn[-1].split("|")[1:4]]
     alone, _ = suite({"strae": files["strae@0"]})
     assert "STS_deviation" not in alone

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from structkit.errors import UserError
 from structkit.searching.lexical import LexicalIndex
 from structkit.searching.options import WordOptions
-from structkit.searching.words import STOPWORDS, words
+from structkit.searching.words import LUCENE_STOPWORDS, folded_words
 from tests.searching.index_runs import found as run_of
 from tests.searching.index_runs import write
 
@@ -36,23 +36,25 @@ TOKENS = st.text(st.sampled_from("abAB_ é9\n"))
     ],
 )
 def test_words(text, expected):
-    assert expected == words(text)
+    assert expected == folded_words(text)
 
 
 def test_stopwords_are_those_of_lucene():
-    assert set(STOPWORDS_EN) == STOPWORDS
+    assert set(STOPWORDS_EN) == LUCENE_STOPWORDS
 
 
 @given(
-    st.lists(TOKENS.filter(words), min_size=1, max_size=12),
+    st.lists(TOKENS.filter(folded_words), min_size=1, max_size=12),
     TOKENS,
     st.sampled_from([0.4, 1.5]),
     st.sampled_from([0.5, 0.75]),
 )
 def test_scores_are_those_of_bm25s_to_the_last_bit(texts, query, k1, b):
     library = bm25s.BM25(method="lucene", k1=k1, b=b)
-    library.index([words(text) for text in texts], create_empty_token=False, show_progress=False)
-    known = [word for word in words(query) if word in library.vocab_dict]
+    library.index(
+        [folded_words(text) for text in texts], create_empty_token=False, show_progress=False
+    )
+    known = [word for word in folded_words(query) if word in library.vocab_dict]
     scores = library.get_scores(known) if known else np.zeros(len(texts))
     expected = {str(n): float(score) for n, score in enumerate(scores) if score > 0}
     ids = [str(number) for number in range(len(texts))]

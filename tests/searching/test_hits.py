@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from structkit import encode
-from structkit.commands.encode import write
+from structkit.commands.encode import write_embeddings
 from structkit.errors import UserError
 from structkit.records.stream import Stream
 from tests.learning.encoders.zoo import edit
@@ -36,7 +36,7 @@ def pages(tmp_path):
 
 def written(source, target, model, **options):
     encoding = encoding_of(model, "document", **options)
-    write(encoding, Stream([source], str(target)))
+    write_embeddings(encoding, Stream([source], str(target)))
     return str(target)
 
 
@@ -130,11 +130,11 @@ def test_documents_without_elements_are_named(model, tmp_path):
     target, rejects = tmp_path / "out.jsonl", tmp_path / "rejects.jsonl"
     encoding = encoding_of(model, "document", rows="elements")
     with pytest.raises(UserError) as caught:
-        write(encoding, Stream([source], str(target)))
+        write_embeddings(encoding, Stream([source], str(target)))
     expected = f"{source}:2: the document holds no text; leave the record out"
     assert (expected, 1) == (str(caught.value), caught.value.status)
     assert not target.exists()
-    write(encoding, Stream([source], str(target), "skip", str(rejects)))
+    write_embeddings(encoding, Stream([source], str(target), "skip", str(rejects)))
     assert "1#0" == orjson.loads(target.read_bytes())["id"]
     hint = "--rows elements takes HTML: name its field with --field"
     expected = f'field "html" is a JSON number, not a string; {hint}'

@@ -9,7 +9,7 @@ from structkit.asking.cache import IndexedFile, Segment, open_store
 from structkit.asking.folder import PassageIndex
 from structkit.searching.bm25 import Postings, page_scores
 from structkit.searching.lexical import LexicalIndex
-from structkit.searching.words import words
+from structkit.searching.words import folded_words
 from structkit.structure.bags import Bags
 from tests.tolerances import bound
 
@@ -50,14 +50,14 @@ def content(index):
     return index.files, found.lengths.tolist(), {word: each for word, each in said.items() if each}
 
 
-@given(FILES.filter(lambda folder: any(map(words, sum(folder.values(), [])))), TEXTS)
+@given(FILES.filter(lambda folder: any(map(folded_words, sum(folder.values(), [])))), TEXTS)
 def test_scores_are_those_of_search(folder, question):
     texts = [text for _, each in sorted(folder.items()) for text in each]
     ids = [str(number) for number in range(len(texts))]
     found = dict(LexicalIndex.of(ids, texts).search(question, len(ids)))
     expected = [found.get(number, 0.0) for number in ids]
-    scores = index(folder).words.scores(words(question))
-    near = bound(len(words(question)) + 1, scores.max())  # those of search have 32 bits
+    scores = index(folder).words.scores(folded_words(question))
+    near = bound(len(folded_words(question)) + 1, scores.max())  # those of search have 32 bits
     assert expected == pytest.approx(scores.tolist(), abs=near)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from terminals import plain, seen
 
 from structkit.searching.lines import best_rows
-from structkit.searching.words import STOPWORDS, fold, occurrences, same_stem, words
+from structkit.searching.words import LUCENE_STOPWORDS, fold, folded_words, occurrences, same_stem
 from tests.cli.complaints import complaint
 from tests.jsonl import write
 
@@ -154,14 +154,14 @@ def test_marks_are_words_of_the_question(text, question, maximum, width):
         assert len(rows) <= maximum
         for row in rows:
             for start, end in row.spans:
-                marked = set(words(row.text[start:end]))
-                asked = words(question)
+                marked = set(folded_words(row.text[start:end]))
+                asked = folded_words(question)
                 assert any(same_stem(each, word) for each in marked for word in asked)
 
 
 @given(st.text(alphabet="aB_ .éß1", max_size=30))
 def test_every_word_of_a_line_is_found_in_it(text):
-    spans = occurrences(text, set(words(text)))
+    spans = occurrences(text, set(folded_words(text)))
     marked = {fold(text[start:end]) for start, end in spans}
-    assert marked <= {*words(text), *STOPWORDS}
-    assert bool(marked) == bool(words(text))
+    assert marked <= {*folded_words(text), *LUCENE_STOPWORDS}
+    assert bool(marked) == bool(folded_words(text))

@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.searching.lines import best_rows
-from structkit.searching.words import UNSEEN, name_parts, occurrences, symbols, words
+from structkit.searching.words import (
+    IGNORED_PATTERN,
+    folded_words,
+    name_parts,
+    occurrences,
+    symbols,
+)
 from tests.jsonl import write
 
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
@@ -40,7 +46,7 @@ TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
     ],
 )
 def test_one_word_in_several_forms_is_one(text, query):
-    assert words(query) == words(text) != []
+    assert folded_words(query) == folded_words(text) != []
 
 
 @pytest.mark.parametrize(
@@ -60,19 +66,21 @@ def test_one_word_in_several_forms_is_one(text, query):
     ],
 )
 def test_runs_without_spaces_are_pairs_of_characters(text, expected):
-    assert expected == words(text)
+    assert expected == folded_words(text)
 
 
 @given(TEXTS)
 def test_all_forms_of_unicode_give_the_same_words(text):
-    text = UNSEEN.sub("", text)  # the signs of trade marks become letters in NFKC
-    assert [words(text)] * 4 == [words(unicodedata.normalize(form, text)) for form in FORMS]
+    text = IGNORED_PATTERN.sub("", text)  # the signs of trade marks become letters in NFKC
+    assert [folded_words(text)] * 4 == [
+        folded_words(unicodedata.normalize(form, text)) for form in FORMS
+    ]
 
 
 @pytest.mark.parametrize("unseen", ["\u00ad", "\u2060", "\ufeff", "\u00ad\u00ad"])
 def test_words_with_soft_hyphens_are_found_and_marked(unseen):
     text = f"A da{unseen}ta{unseen}base, con{unseen}fig{unseen} and read{unseen}Body{unseen}."
-    assert words("A database, config and readBody.") == words(text)
+    assert folded_words("A database, config and readBody.") == folded_words(text)
     start, end = text.index("da"), text.index(",")
     assert ((start, end),) == occurrences(text, {"databases"})
     (row,) = best_rows({"text": text}, "Which database?", 1, 200)
@@ -81,9 +89,9 @@ def test_words_with_soft_hyphens_are_found_and_marked(unseen):
 
 def test_words_are_marked_where_they_stand():
     text = "機械学習 cafe\u0301 ﬁle STRASSE co\u00adop"
-    spans = occurrences(text, {*words("学習 café file straße coop")})
+    spans = occurrences(text, {*folded_words("学習 café file straße coop")})
     assert ["学習", "cafe\u0301", "ﬁle", "STRASSE", "co\u00adop"] == [text[a:b] for a, b in spans]
-    assert ((0, 4),) == occurrences("機械学習", {*words("機械学習")})
+    assert ((0, 4),) == occurrences("機械学習", {*folded_words("機械学習")})
 
 
 def test_names_too():

@@ -9,19 +9,19 @@ from typing import Any, Literal
 
 from structkit.command import Command
 from structkit.commands.score import pairs, runs, trees
-from structkit.commands.score.scored import Compared, Scored, TableOptions, write
+from structkit.commands.score.scored import Compared, Scored, TableOptions, write_scores
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record
 from structkit.settings import setting, setting_of, settings_of
 
 # the work of each task, and its settings; without a task, runs are scored
 TASKS: dict[str | None, tuple[Callable[[Any], Iterator[Record]], type[Scored]]] = {
-    None: (runs.runs, runs.Settings),
-    "similarity": (partial(pairs.of_each, pairs.similarity), Scored),
-    "classification": (partial(pairs.of_each, pairs.classification), Scored),
-    "space": (partial(pairs.of_each, pairs.space), Scored),
+    None: (runs.score_runs, runs.Settings),
+    "similarity": (partial(pairs.score_files, pairs.similarity), Scored),
+    "classification": (partial(pairs.score_files, pairs.classification), Scored),
+    "space": (partial(pairs.score_files, pairs.space), Scored),
     "suite": (pairs.suite, Compared),
-    "trees": (trees.trees, trees.Settings),
+    "trees": (trees.score_trees, trees.Settings),
 }
 
 
@@ -75,7 +75,7 @@ def score(settings: Settings) -> Iterator[Record]:
 COMMAND = Command(
     score,
     Settings,
-    partial(write, score),
+    partial(write_scores, score),
     also=(TableOptions,),
     reads="`query_id`, `doc_id`, `score`; judgements: `query_id`, `doc_id`, `relevance` or "
     "`label`; with {task}: `embedding` of both, `score` or `label`, or `tree`",

@@ -15,10 +15,14 @@ from structkit.records.jsonl import Record, input_name
 if TYPE_CHECKING:
     from structkit.embeddings.pairs import EmbeddingPairs
 
-HIGH = 4.0  # gold scores above it make a positive pair, as in SimCSE on STS-B (arXiv 2104.08821)
+POSITIVE_SCORE = (
+    4.0  # gold scores above it make a positive pair, as in SimCSE on STS-B (arXiv 2104.08821)
+)
 
 
-def of_each(work: Callable[[EmbeddingPairs, int], Record], settings: Scored) -> Iterator[Record]:
+def score_files(
+    work: Callable[[EmbeddingPairs, int], Record], settings: Scored
+) -> Iterator[Record]:
     """Yield one record per file: the scores that `work` gives to its pairs, with the seed."""
     from structkit.embeddings.pairs import read_pairs
 
@@ -36,10 +40,10 @@ def similarity(pairs: EmbeddingPairs, seed: int) -> Record:
     `spearman_low` and `spearman_high` are the ends of the 95 % interval; `zero` counts pairs with
     an embedding of zeros, whose cosine is 0.
     """
-    from structkit.scoring.similarity import correlation, cosines, ends
+    from structkit.scoring.similarity import correlation, cosines, interval_ends
 
     value, draws = correlation(cosines(pairs.left, pairs.right), pairs.scores(), seed)
-    low, high = ends(draws)
+    low, high = interval_ends(draws)
     zero = ~(pairs.left.any(1) & pairs.right.any(1))
     counts = {"pairs": len(pairs), "zero": int(zero.sum())}
     interval = {"spearman_low": 100 * low, "spearman_high": 100 * high}
@@ -52,9 +56,9 @@ def classification(pairs: EmbeddingPairs, seed: int) -> Record:
     Classifiers learn from the pairs whose `split` is `train`. The standard deviation is over the
     seeds (n - 1), `majority` is the accuracy of always choosing the most frequent label.
     """
-    from structkit.scoring.classification import halves, right_answers
+    from structkit.scoring.classification import right_answers, split_pairs
 
-    train, test = halves(pairs)
+    train, test = split_pairs(pairs)
     accuracies, labels = right_answers(train, test, seed).mean(1), test.labels()
     return {
         "train": len(train),
@@ -69,9 +73,9 @@ def classification(pairs: EmbeddingPairs, seed: int) -> Record:
 def space(pairs: EmbeddingPairs, seed: int) -> Record:
     """Return the alignment of positive pairs and the uniformity of embeddings.
 
-    Positive are pairs with label 1 where they have labels, with a score above `HIGH` where they
-    have scores, and all of them otherwise. Uniformity is over the distinct embeddings of both
-    sides. Lower is better for both (Wang and Isola 2020).
+    Positive are pairs with label 1 where they have labels, with a score above `POSITIVE_SCORE`
+    where they have scores, and all of them otherwise. Uniformity is over the distinct embeddings of
+    both sides. Lower is better for both (Wang and Isola 2020).
     """
     import numpy as np
 
@@ -80,7 +84,7 @@ def space(pairs: EmbeddingPairs, seed: int) -> Record:
     if "label" in pairs.records[0]:
         positive = np.array([label in ("1", "True") for label in pairs.labels()])
     elif "score" in pairs.records[0]:
-        positive = pairs.scores() > HIGH
+        positive = pairs.scores() > POSITIVE_SCORE
     else:
         positive = np.ones(len(pairs), bool)
     both = np.unique(np.concatenate([pairs.left, pairs.right]), axis=0)
@@ -108,14 +112,14 @@ def suite(settings: Compared) -> Iterator[Record]:
     choosing the most frequent label of the test pairs. With `compare`: one record per other model,
     compared model and task, with the difference on the same draws. Source: StrAE, table 3.
     """
-    from structkit.scoring.suite import MAJORITY, Results, compare, read_results, summary
+    from structkit.scoring.suite import MAJORITY, TaskResults, compare_models, read_results, summary
 
     # the compared model is one of the models
     others = [path for path in settings.compare if path not in settings.runs]
     files = by_name([*settings.runs, *others])
     results = {name: read_results(path, settings.seed) for name, path in files.items()}
     first, majority = next(iter(results.values()))
-    models: dict[str, list[Results]] = {}
+    models: dict[str, list[TaskResults]] = {}
     for name, (found, _) in results.items():
         if first.keys() != found.keys():
             problem = f"has the tasks {', '.join(found)}, not {', '.join(first)}"
@@ -129,6 +133,6 @@ def suite(settings: Compared) -> Iterator[Record]:
             yield summary(name, seeded)
         for other in against:
             if other != name:
-                yield from compare({"run": name, "against": other}, seeded, models[other])
+                yield from compare_models({"run": name, "against": other}, seeded, models[other])
     if majority and not against:
         yield {**summary(MAJORITY, [majority]), "seeds": 0}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
-from structkit.commands.score.scored import JUDGED, Compared, by_name
+from structkit.commands.score.scored import QRELS_GROUP, Compared, by_name
 from structkit.errors import UserError, flag, missing
 from structkit.records.jsonl import Record, Records, input_name
 from structkit.settings import file_setting, setting
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from structkit.scoring.judgements import Judgements
     from structkit.scoring.measures import Evaluation
 
-DEFAULT = ("nDCG@10", "RR@10", "R@100", "Success@1", "Success@5", "Judged@10")
-BETWEEN = re.compile(r"[\s,]+(?![^()]*\))")  # names, not the parameters of one
-NONE = "none"
+DEFAULT_MEASURES = ("nDCG@10", "RR@10", "R@100", "Success@1", "Success@5", "Judged@10")
+MEASURE_SEPARATOR = re.compile(r"[\s,]+(?![^()]*\))")  # names, not the parameters of one
+NO_VALUE = "none"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class Settings(Compared):
         remedy=lambda: f"give {flag('qrels', 'self')} or a file of judgements",
     )
     measures: tuple[str, ...] = setting(
-        DEFAULT,
+        DEFAULT_MEASURES,
         "Measures separated by spaces, named as in ir_measures, with parameters as in "
         "AP(rel=2), or MRR and HitRate@k. Among equal scores the later id comes first, also "
         "in RR@k, as in trec_eval.",
@@ -46,7 +46,7 @@ class Settings(Compared):
     queries: tuple[str, ...] = file_setting(
         "File with the queries that count, for {qrels:self}, or that have the field of {by}.",
         (),
-        group=JUDGED,
+        group=QRELS_GROUP,
     )
     gains: str | None = setting(
         None,
@@ -54,10 +54,10 @@ class Settings(Compared):
         "(E=1,S=0.1,C=0.01,I=0), esci-official (S and C swapped), exact (E=1, others 0), or your "
         "own; binary: 1 for any relevance above 0.",
         metavar="PRESET|LABEL=VALUE,…",
-        group=JUDGED,
+        group=QRELS_GROUP,
     )
     per_query: bool = setting(
-        False, "Write one record per run and query.", excludes=("by", "compare"), group=JUDGED
+        False, "Write one record per run and query.", excludes=("by", "compare"), group=QRELS_GROUP
     )
     compare: tuple[str, ...] = file_setting("", (), metavar="RUN", excludes="by")
     by: str | None = setting(
@@ -65,16 +65,19 @@ class Settings(Compared):
         "Write one record per value of this field of the queries.",
         metavar="FIELD",
         requires="queries",
-        group=JUDGED,
+        group=QRELS_GROUP,
     )
     mean: bool = setting(
-        False, "Average over the values of {by}, equally weighted.", requires="by", group=JUDGED
+        False,
+        "Average over the values of {by}, equally weighted.",
+        requires="by",
+        group=QRELS_GROUP,
     )
     passages: tuple[str, ...] = file_setting(
         "File of the parts that the runs rank, with `doc_id` or `path`, and `lines`. A judged "
         "document has the rank of its first part that overlaps `start_line` to `end_line`.",
         (),
-        group=JUDGED,
+        group=QRELS_GROUP,
     )
 
     def check(self) -> None:
@@ -89,11 +92,11 @@ class Settings(Compared):
                 raise UserError(problem, "give both, or leave it out", status=2)
 
 
-def runs(settings: Settings) -> Iterator[Record]:
+def score_runs(settings: Settings) -> Iterator[Record]:
     """Yield one record per run: measures averaged over all judged queries, with 95 % intervals."""
     from structkit.scoring.judgements import Judgements
 
-    names = _measures(settings.measures)
+    names = _measure_names(settings.measures)
     against = by_name(settings.compare)
     if settings.compare and len({*settings.runs, *settings.compare}) == 1:
         problem = f"{flag('compare', settings.compare[0])} is the run itself"
@@ -118,11 +121,11 @@ def runs(settings: Settings) -> Iterator[Record]:
             yield {"run": run, **_summary(evaluation, settings.seed)}
 
 
-def _measures(measures: Sequence[str]) -> list[str]:
+def _measure_names(measures: Sequence[str]) -> list[str]:
     """Return the measures, each once. Errors: an unknown one, before anything is read."""
     from structkit.scoring.measures import measure
 
-    split = (name for each in measures for name in BETWEEN.split(each) if name)
+    split = (name for each in measures for name in MEASURE_SEPARATOR.split(each) if name)
     names = list(dict.fromkeys(split))
     if not names:
         raise UserError(f"{flag('measures')} names none", "for example nDCG@10 R@100", status=2)
@@ -144,9 +147,9 @@ def _evaluate(path: str, judgements: Judgements, measures: Sequence[str]) -> Eva
 
 def _summary(evaluation: Evaluation, seed: int, parts: Sequence[Evaluation] = ()) -> Record:
     """Return counts, means and intervals; with `parts`, the mean over these, equally weighted."""
-    from structkit.scoring.measures import macro
+    from structkit.scoring.measures import macro_average
 
-    means, low, high = macro([part.values for part in parts or [evaluation]], seed)
+    means, low, high = macro_average([part.values for part in parts or [evaluation]], seed)
     record: Record = {
         "queries": len(evaluation.query_ids),
         "missing": evaluation.missing,
@@ -162,12 +165,12 @@ def _summary(evaluation: Evaluation, seed: int, parts: Sequence[Evaluation] = ()
 def _by_group(
     run: str, evaluation: Evaluation, field: str, values: dict[str, str], settings: Settings
 ) -> Iterator[Record]:
-    groups = [values.get(query_id, NONE) for query_id in evaluation.query_ids]
-    if set(groups) == {NONE}:
+    groups = [values.get(query_id, NO_VALUE) for query_id in evaluation.query_ids]
+    if set(groups) == {NO_VALUE}:
         raise UserError(f"{flag('queries')} has none of the judged queries", "give their records")
     parts = {
         group: evaluation.part([place for place, name in enumerate(groups) if name == group])
-        for group in order(groups)
+        for group in sort_groups(groups)
     }
     if settings.mean:
         whole = _summary(evaluation, settings.seed, list(parts.values()))
@@ -181,7 +184,7 @@ def _compare(
     run: str, evaluation: Evaluation, other_name: str, other: Evaluation, seed: int
 ) -> Iterator[Record]:
     """Yield paired tests over the queries that are judged for both."""
-    from structkit.scoring.measures import compare
+    from structkit.scoring.measures import compare_values
 
     place = {query_id: row for row, query_id in enumerate(other.query_ids)}
     both = [row for row, query_id in enumerate(evaluation.query_ids) if query_id in place]
@@ -198,7 +201,7 @@ def _compare(
             "queries": len(both),
             "value": float(ours_values.mean()),
             "against_value": float(their_values.mean()),
-            **compare(ours_values, their_values, seed),
+            **compare_values(ours_values, their_values, seed),
         }
 
 
@@ -209,16 +212,16 @@ def read_values(files: Sequence[str], field: str | None) -> dict[str, str]:
     for record in Records.read(files) if files else ():
         known.update(record)
         value = None if field is None else record.get(field)
-        values[record["id"]] = NONE if value is None else str(value)
+        values[record["id"]] = NO_VALUE if value is None else str(value)
     if field is not None and field not in known:
         raise missing(field, sorted(known), named=True).at(files[0])
     return values
 
 
-def order(groups: Sequence[str]) -> list[str]:
+def sort_groups(groups: Sequence[str]) -> list[str]:
     """Return the groups in the order of a table: whole numbers by size, then names.
 
-    >>> order(["b", "10", "9", "a", "b"])
+    >>> sort_groups(["b", "10", "9", "a", "b"])
     ['9', '10', 'a', 'b']
     """
     return sorted(set(groups), key=lambda name: (len(name) if name.isdecimal() else inf, name))

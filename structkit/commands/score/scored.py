@@ -17,7 +17,7 @@ from structkit.records.output import write_drawn
 from structkit.records.stream import OutputOptions
 from structkit.settings import file_setting, seed_setting, setting
 
-JUDGED = "With {qrels}"
+QRELS_GROUP = "With {qrels}"
 
 
 def by_name(runs: Sequence[str]) -> dict[str, str]:
@@ -58,7 +58,7 @@ class Compared(Scored):
         "Test every run against this one, in pairs; for suite, every model on each task.",
         (),
         metavar="RUN",
-        group=JUDGED,
+        group=QRELS_GROUP,
     )
 
 
@@ -110,13 +110,15 @@ def check_limit(records: Sequence[Record], name: str, lowest: float) -> None:
         raise UserError(f"{', '.join(of)}: {problem}", "")
 
 
-def write(work: Callable[[Any], Iterator[Record]], settings: Scored, options: TableOptions) -> None:
+def write_scores(
+    work: Callable[[Any], Iterator[Record]], settings: Scored, options: TableOptions
+) -> None:
     """Write the scores of a task as records or a table, and check the limits."""
 
     def draw(records: list[Record], width: int | None) -> str:
-        from structkit.commands.score.table import table
+        from structkit.commands.score.table import score_table
 
-        return table(records, options.markdown, width)
+        return score_table(records, options.markdown, width)
 
     records: Iterable[Record] = work(settings)
     if options.fail_below:

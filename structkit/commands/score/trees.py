@@ -13,6 +13,7 @@ from structkit.commands.score.scored import Scored
 from structkit.errors import UserError, flag, program
 from structkit.records.jsonl import Record, Records, input_name, parse_each, text_field
 from structkit.settings import file_setting
+from structkit.structure import Span
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from structkit.structure.trees.tree import Tree
 
     Counts = NDArray[np.int64]
-
-
-Span = tuple[int, int]  # first word, end
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,23 +52,23 @@ def plain_spans(tree: Tree) -> set[Span]:
     places = [0]  # where each word is when punctuation is not counted
     for word in tree.words:
         places.append(places[-1] + any(map(str.isalnum, word)))
-    return _inner(tree, places)
+    return _inner_spans(tree, places)
 
 
 def binarized_spans(tree: Tree) -> set[Span]:
     """Return the spans of a tree that is binarized to the right, with punctuation."""
     from structkit.structure.trees.brackets import binarize
 
-    return _inner(binarize(tree), [*range(len(tree.words) + 1)])
+    return _inner_spans(binarize(tree), [*range(len(tree.words) + 1)])
 
 
-def _inner(tree: Tree, places: list[int]) -> set[Span]:
+def _inner_spans(tree: Tree, places: list[int]) -> set[Span]:
     """Return spans of two or more words, except the whole, with renumbered words."""
     spans = ((places[first], places[last]) for first, last in tree.spans().tolist())
     return {(start, end) for start, end in spans if 1 < end - start < places[-1]}
 
 
-def agreement(
+def span_counts(
     pairs: Iterable[tuple[Tree | None, Tree]], spans: Callable[[Tree], set[Span]]
 ) -> Counts:
     """Count common, found and gold spans, (pairs, 3)."""
@@ -87,7 +85,7 @@ def f1(counts: Counts) -> Values:
     >>> from structkit.structure.trees.brackets import read_tree
     >>> gold = read_tree("(S (NP the (A old cat)) (VP sleeps well) .)")
     >>> found = read_tree("(S (NP the old cat) (X (VP sleeps well) .))")
-    >>> float(f1(agreement([(found, gold)], plain_spans).sum(0)))  # P 2/2, R 2/3
+    >>> float(f1(span_counts([(found, gold)], plain_spans).sum(0)))  # P 2/2, R 2/3
     80.0
     """
     import numpy as np
@@ -97,10 +95,10 @@ def f1(counts: Counts) -> Values:
     return np.asarray(np.where(total, 200 * common / np.where(total, total, 1), 100.0))
 
 
-MEASURES = {"f1": plain_spans, "binarized_f1": binarized_spans}
+SPANS_OF_MEASURES = {"f1": plain_spans, "binarized_f1": binarized_spans}
 
 
-def trees(settings: Settings) -> Iterator[Record]:
+def score_trees(settings: Settings) -> Iterator[Record]:
     """Yield one record per file of trees, then per baseline: F1 x 100 over all spans.
 
     `f1`: of the trees as they are, without punctuation; `binarized_f1`: binarized to the right,
@@ -112,9 +110,9 @@ def trees(settings: Settings) -> Iterator[Record]:
     from structkit.structure.trees.shapes import shaped
 
     assert settings.gold is not None
-    gold = _trees(settings.gold)
+    gold = _read_trees(settings.gold)
     for name, path in settings.named_runs.items():
-        found = _trees(path)
+        found = _read_trees(path)
         for id_ in found.keys() & gold.keys():
             if found[id_].words != gold[id_].words:
                 problem = f'the tree "{id_}" has other words than its gold tree'
@@ -123,14 +121,14 @@ def trees(settings: Settings) -> Iterator[Record]:
         if found.keys().isdisjoint(gold):
             problem = f"no tree has the id of one in {input_name(settings.gold)}"
             raise UserError(problem, "parse the gold file itself").at(input_name(path))
-        yield {"run": name, **_scores(found, gold, settings.seed)}
+        yield {"run": name, **_tree_scores(found, gold, settings.seed)}
     shapes = (("left-branching", "left"), ("right-branching", "right"), ("balanced", "balanced"))
     for name, factor in shapes:
         found = {id_: shaped(tree.words, factor) for id_, tree in gold.items()}
-        yield {"run": name, **_scores(found, gold, settings.seed)}
+        yield {"run": name, **_tree_scores(found, gold, settings.seed)}
 
 
-def _trees(path: str) -> dict[str, Tree]:
+def _read_trees(path: str) -> dict[str, Tree]:
     """Return the cleaned trees of a file by id."""
     from structkit.structure.trees.brackets import clean, read_tree
 
@@ -142,21 +140,21 @@ def _trees(path: str) -> dict[str, Tree]:
     raise UserError("there are no trees", "name a file that has some").at(input_name(path))
 
 
-def _scores(found: Mapping[str, Tree], gold: Mapping[str, Tree], seed: int) -> Record:
+def _tree_scores(found: Mapping[str, Tree], gold: Mapping[str, Tree], seed: int) -> Record:
     import numpy as np
 
-    from structkit.scoring.similarity import bootstrap, ends
+    from structkit.scoring.similarity import bootstrap, interval_ends
 
     pairs = [(found[id_], tree) for id_, tree in gold.items() if id_ in found]
     lost = [(None, tree) for id_, tree in gold.items() if id_ not in found]
     unjudged = len(found) - len(pairs)
     scores: Record = {"sentences": len(gold), "missing": len(lost), "unjudged": unjudged}
-    for name, spans in MEASURES.items():
-        counts = agreement([*pairs, *lost], spans)
+    for name, spans in SPANS_OF_MEASURES.items():
+        counts = span_counts([*pairs, *lost], spans)
 
         def of_draws(rows: IntArray, counts: Counts = counts) -> Values:
             return f1(np.stack([column[rows].sum(1) for column in counts.T], -1))
 
-        low, high = ends(bootstrap(len(counts), of_draws, seed))
+        low, high = interval_ends(bootstrap(len(counts), of_draws, seed))
         scores |= {name: float(f1(counts.sum(0))), f"{name}_low": low, f"{name}_high": high}
     return scores

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from structkit.embeddings.reading import differing, read_hashes, read_matrix
+from structkit.embeddings.reading import differing_settings, read_hashes, read_matrix
 from structkit.embeddings.vectors import EmbeddingRow, IntArray, Vectors
 from structkit.errors import UserError, flag, missing, program
 from structkit.learning.encoding.engines import Engine, open_engine
@@ -568,7 +568,7 @@ class EarlierEmbeddings:
             raise UserError("holds no hashes of its texts", remedy).at(path)
         # floats become this run's format; codes keep theirs
         known = {"quantize": run.get("quantize"), **self.old.meta, **own}
-        self.differing = differing(run, known)
+        self.differing = differing_settings(run, known)
         self.precision: str | None = None if self.differing else known.get("precision")
         self.rows: dict[str, range] = {} if self.differing else self._rows_by_hash()
         self.records = self.reused = 0

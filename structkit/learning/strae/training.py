@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.functional import normalize
 
-from structkit.embeddings.reading import MATRICES, read_embeddings
+from structkit.embeddings.reading import MATRIX_ENDINGS, read_embeddings
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag
 from structkit.learning.static import static_word_vectors
@@ -510,7 +510,7 @@ def word_vectors(path: str, words: Sequence[str]) -> tuple[NDArray[np.float32], 
     them; any other is text as written by GloVe, word2vec and fastText. Errors: `UserError` for a
     file in another format, or without any of the words.
     """
-    if path.endswith((*MATRICES, ".jsonl", ".jsonl.gz")):
+    if path.endswith((*MATRIX_ENDINGS, ".jsonl", ".jsonl.gz")):
         embeddings = read_embeddings([path])
         place = {word: row for row, word in enumerate(embeddings.ids)}
         rows = np.array([place.get(word, -1) for word in words])

@@ -9,7 +9,7 @@ from structkit_plugins.parsers.builtin import BUNDLED_FOLDER
 
 from experiments.span_parser import Method
 from structkit import parse_trees
-from structkit.commands.score.trees import agreement, binarized_spans, f1
+from structkit.commands.score.trees import binarized_spans, f1, span_counts
 from structkit.errors import UserError
 from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import train_method
@@ -110,6 +110,6 @@ def test_trees_agree_with_gold_trees(path):
 
     def score(name):
         found = parsed_texts(name, texts, tokenized=True)
-        return f1(agreement(zip(found, gold, strict=True), binarized_spans).sum(0))
+        return f1(span_counts(zip(found, gold, strict=True), binarized_spans).sum(0))
 
     assert score("builtin") > 70 > 4 * score("right-branching")

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from structkit import registry
-from structkit.commands.encode import write
+from structkit.commands.encode import write_embeddings
 from structkit.errors import UserError
 from structkit.learning.strae.training import TreeEncoder
 from structkit.learning.strae.vocabulary import Vocabulary
@@ -118,7 +118,7 @@ def test_nodes_are_records_with_the_ids_of_their_texts(trained, tmp_path, capsys
     (texts, model), target = trained, tmp_path / "nodes.jsonl"
     encoding = encoding_of(model, "document", keep=["tree"], rows="phrases")
     capsys.readouterr()
-    write(encoding, Stream([texts], str(target)))
+    write_embeddings(encoding, Stream([texts], str(target)))
     told = "structkit: texts without phrases, and so without a row: 1\n"
     assert told == capsys.readouterr().err
     found = [orjson.loads(line) for line in target.read_bytes().splitlines()]
@@ -133,4 +133,4 @@ def test_a_text_without_a_tree_is_told_where_trees_come_from(trained, tmp_path):
     text = samples.write_records(tmp_path / "text.jsonl", ["the cat"])
     told = "has none of the fields tree .* add it with structkit parse-trees; or"
     with pytest.raises(UserError, match=told):
-        write(encoding_of(trained[1], "document"), Stream([str(text)], "-"))
+        write_embeddings(encoding_of(trained[1], "document"), Stream([str(text)], "-"))
