@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import ir_measures
@@ -156,35 +157,40 @@ def _measure_values(
     measures: Iterable[ir_measures.Measure], qrels: Qrels, run: Run
 ) -> Iterator[tuple[ir_measures.Measure, Values]]:
     """Yield the values of each measure for the queries of both, in the order of the judgements."""
-    query_ids = [query_id for query_id in qrels if query_id in run]
-    own: dict[ir_measures.Measure, ir_measures.Measure] = {}
+    of_trec_eval: dict[ir_measures.Measure, ir_measures.Measure] = {}
     for measure in measures:
         if measure.NAME == "Judged":
             yield measure, _judged_values(measure, qrels, run)
         elif known := _trec_eval_measure(measure, qrels):
-            own[measure] = known
+            of_trec_eval[measure] = known
         else:
             yield measure, _other_values(measure, qrels, run)
-    columns = _trec_eval_values({*own.values()}, qrels, run, query_ids)
-    for measure, known in own.items():
+    columns = _trec_eval_values({*of_trec_eval.values()}, qrels, run)
+    for measure, known in of_trec_eval.items():
         values = columns[known]
-        if (
-            measure.NAME == "RR" and "cutoff" in measure.params
-        ):  # 1 / rank counts down to the cutoff
+        if measure.NAME == "RR" and "cutoff" in measure.params:  # 1 / rank counts to the cutoff
             values = np.where(values * (measure["cutoff"] + 0.5) > 1, values, 0.0)
         yield measure, values
 
 
 def _trec_eval_values(
-    measures: set[ir_measures.Measure], qrels: Qrels, run: Run, query_ids: Sequence[str]
+    measures: set[ir_measures.Measure], qrels: Qrels, run: Run
 ) -> dict[ir_measures.Measure, Values]:
     """Return the values of measures that trec_eval supports."""
-    run = {query_id: trec_eval_scores(documents) for query_id, documents in run.items()}
+    qrels = {query_id: documents for query_id, documents in qrels.items() if query_id in run}
+    ids = chain.from_iterable((query_id, *qrels[query_id], *run[query_id]) for query_id in qrels)
+    if "\0" in "".join(ids):  # where C ends a string
+        qrels, run = _with_numbers_as_ids(qrels, run)
+    else:
+        run = {query_id: trec_eval_scores(documents) for query_id, documents in run.items()}
+    for query_id, documents in qrels.items():
+        if max(documents.values()) < 0:  # trec_eval would write before its arrays; all values are 0
+            qrels[query_id] = {"": 0}
     # ir_measures may compute a measure together with others, by the gains or documents of these
     alike: dict[str, set[ir_measures.Measure]] = {}
     for measure in measures:
-        kind = repr([measure.params.get(each) for each in ("gains", "judged_only")])
-        alike.setdefault(kind, set()).add(measure)
+        params = repr([measure.params.get(name) for name in ("gains", "judged_only")])
+        alike.setdefault(params, set()).add(measure)
     columns: dict[ir_measures.Measure, Values] = {}
     for some in alike.values():
         while left := some - columns.keys():  # of two of one name in trec_eval, one is computed
@@ -192,10 +198,29 @@ def _trec_eval_values(
             evaluator: Any = ir_measures.pytrec_eval.evaluator(left, qrels)
             for invoker in evaluator.invokers:
                 result = invoker.evaluator.evaluate(run)
-                of_queries = [result[query_id] for query_id in query_ids]
+                of_queries = [result[query_id] for query_id in qrels]
                 for name, (measure, _) in invoker.measure_map.items():
-                    columns[measure] = np.array([each[name] for each in of_queries], np.float64)
+                    values = [of_query[name] for of_query in of_queries]
+                    columns[measure] = np.array(values, np.float64)
     return columns
+
+
+def _with_numbers_as_ids(qrels: Qrels, run: Run) -> tuple[Qrels, Run]:
+    """Return the queries of both, with numbers for all ids, and ranks, last first, for scores."""
+    numbers: dict[str, str] = {}
+    judged: Qrels = {}
+    ranked: Run = {}
+    for row, query_id in enumerate(qrels):
+        if query_id not in run:
+            continue
+        for doc_id in (*qrels[query_id], *run[query_id]):
+            numbers.setdefault(doc_id, f"d{len(numbers)}")
+        grades = qrels[query_id].items()
+        judged[str(row)] = {numbers[doc_id]: grade for doc_id, grade in grades}
+        # above 0, which Compat takes for documents that were not found
+        last_first = enumerate(reversed(ranking(run[query_id])), 1)
+        ranked[str(row)] = {numbers[doc_id]: float(score) for score, doc_id in last_first}
+    return judged, ranked
 
 
 def _trec_eval_measure(
@@ -234,26 +259,15 @@ def _other_values(measure: ir_measures.Measure, qrels: Qrels, run: Run) -> Value
             f"{measure} of a relevance of {highest}: gdeval takes grades up to {MAX_ERR_GRADE}"
         )
         raise UserError(problem, "map the grades to 0 to 4, or use nDCG")
-    rows = {query_id: str(row) for row, query_id in enumerate(qrels) if query_id in run}
-    documents: dict[str, str] = {}
-
-    def number(doc_id: str) -> str:
-        return documents.setdefault(doc_id, f"d{len(documents)}")
-
-    judged = {rows[each]: {number(doc): of for doc, of in qrels[each].items()} for each in rows}
-    # above 0, which Compat takes for documents that were not found
-    ranked = {
-        rows[each]: {number(doc): float(n) for n, doc in enumerate(ranking(run[each])[::-1], 1)}
-        for each in rows
-    }
-    other = next(each for each in PROVIDERS if each.supports(measure) and each.is_available())
-    found = other.evaluator([measure], judged).iter_calc(ranked)
+    judged, ranked = _with_numbers_as_ids(qrels, run)
+    provider = next(each for each in PROVIDERS if each.supports(measure) and each.is_available())
+    found = provider.evaluator([measure], judged).iter_calc(ranked)
     try:
         values = {each.query_id: each.value for each in found}
     except ZeroDivisionError:  # of Accuracy, without a document that is not relevant
         problem = f"{measure} is not defined for some query"
         raise UserError(problem, "use another measure") from None
-    return np.array([values.get(row, measure.DEFAULT) for row in rows.values()], np.float64)
+    return np.array([values.get(row, measure.DEFAULT) for row in ranked], np.float64)
 
 
 def _judged_values(measure: ir_measures.Measure, qrels: Qrels, run: Run) -> Values:
