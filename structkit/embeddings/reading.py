@@ -50,6 +50,7 @@ from structkit.records.jsonl import (
     cannot_read,
     input_name,
     json_kind,
+    not_utf8,
     parse_each,
 )
 
@@ -341,13 +342,12 @@ def read_parquet(path: str, *, fields: bool = False) -> Embeddings:
         columns = ", ".join(names) or "no columns"
         problem = f"holds {len(table):,} rows of {columns}, not id and embedding"
         raise UserError(problem, _encode_remedy(".parquet")).at(path)
-    ids = [str(each) for each in table["id"].to_pylist()]
-    doc_ids = ids
+    ids = doc_ids = _parquet_ids(table["id"], "id", path)
     kept = table.drop_columns([numbers, "id"])
     if "doc_id" in names:
-        doc_ids = [str(doc_id) for doc_id in table["doc_id"].to_pylist()]
+        doc_ids = _parquet_ids(table["doc_id"], "doc_id", path)
         kept = kept.drop_columns("doc_id")
-    rows = Matrix([_parquet_numbers(table[numbers], len(table), path)])
+    rows = Matrix([_parquet_numbers(table[numbers], path)])
     records = kept.to_pylist() if fields and kept.num_columns else []
     meta = orjson.loads((file.metadata.metadata or {}).get(b"structkit", b"{}"))
     meta = meta if isinstance(meta, dict) else {}
@@ -355,16 +355,38 @@ def read_parquet(path: str, *, fields: bool = False) -> Embeddings:
     return Embeddings(doc_ids, rows, norm, check_unique(ids, path), records, meta)
 
 
-def _parquet_numbers(column: Any, rows: int, path: str) -> Floats:
+def _parquet_ids(column: Any, name: str, path: str) -> list[str]:
+    """Return a column of ids; Spark and others write texts as bytes."""
+    ids = []
+    for row, value in enumerate(column.to_pylist(), 1):
+        try:
+            value = value.decode() if isinstance(value, bytes) else value
+        except UnicodeDecodeError as error:
+            raise not_utf8(error).at(path, row) from None
+        if type(value) not in (str, int):
+            problem = f'field "{name}" is {json_kind(value)}'
+            raise UserError(problem, "an id is a string or an integer").at(path, row)
+        ids.append(str(value))
+    return ids
+
+
+def _parquet_numbers(column: Any, path: str) -> Floats:
     """Return a column of lists as a matrix (rows, dimensions)."""
     compute = require("pyarrow.compute", "parquet")
-    lists = str(column.type).startswith(("list", "fixed_size_list", "large_list"))
-    lengths = compute.list_value_length(column).unique().to_pylist() if lists else []
-    flat = compute.list_flatten(column) if len(lengths) == 1 and lengths[0] else None
-    if flat is None or flat.null_count or str(flat.type) not in ("halffloat", "float", "double"):
-        problem = "has an embedding that is not a list of as many floats as the others"
-        raise UserError(problem, _encode_remedy(".parquet")).at(path)
-    numbers: Floats = flat.to_numpy().reshape(rows, lengths[0])
+    problem = "has an embedding that is not a list of as many floats as the others"
+    wrong = UserError(problem, _encode_remedy(".parquet"))
+    if not str(column.type).startswith(("list", "fixed_size_list", "large_list")):
+        raise wrong.at(path)
+    lengths = compute.fill_null(compute.list_value_length(column), 0).to_numpy()
+    width = int(lengths[0])
+    if not width or (lengths != width).any():
+        raise wrong.at(path, int(np.argmax((lengths != width) | (lengths == 0))) + 1)
+    flat = compute.list_flatten(column)
+    if str(flat.type) not in ("halffloat", "float", "double"):
+        raise wrong.at(path)
+    if flat.null_count:
+        raise wrong.at(path, int(np.argmax(flat.is_null().to_numpy())) // width + 1)
+    numbers: Floats = flat.to_numpy().reshape(-1, width)
     return numbers
 
 
@@ -380,17 +402,18 @@ def check_unique(ids: list[str], path: str) -> list[str]:
 
 
 def id_line(name: str, remedy: str = "change the id") -> str:
-    """Return the line of an id in a file of ids. Errors: an id with a line break."""
-    if len(name.splitlines()) > 1 or name != name.strip("\r\n"):
-        raise UserError(f"id {name!r} holds a line break", remedy)
+    """Return the line of an id in a file of ids. Errors: one that `read_ids` would change."""
+    if len(name.splitlines()) > 1 or name != name.strip("\r\n\ufeff"):
+        raise UserError(f"id {name!r} holds a line break or a byte order mark", remedy)
     return f"{name}\n"
 
 
 def read_ids(path: str, rows: int, again: str = ENCODE_AGAIN) -> list[str]:
     """Read the ids in a file, one per line, as many as embeddings; `again` makes the file."""
     remedy = f"write one id a line, or {again}"  # it is the last file of a run that was killed
-    with read_errors(path, remedy), open(path, encoding="utf-8", newline="\n") as handle:
-        lines = handle.read().removesuffix("\n").split("\n")
+    with read_errors(path, remedy), open(path, encoding="utf-8-sig", newline="\n") as handle:
+        # Windows ends lines with \r\n
+        lines = [line.removesuffix("\r") for line in handle.read().removesuffix("\n").split("\n")]
     if len(lines) != rows:
         raise UserError(f"holds {len(lines):,} ids for {rows:,} embeddings", again).at(path)
     return lines
