@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+import re
+import subprocess
+import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -57,6 +60,7 @@ ROWS_PER_ADD = 1024  # rows added between updates of the progress
 TRAINING_ROWS_PER_CLUSTER = 64  # training rows per cluster, as faiss recommends (39 … 256)
 CODE_FACTORIES = {"int8": "SQ8,RFlat", "binary": "RaBitQ,RFlat"}
 RESCORED_SUFFIX = ",RFlat"  # codes with the vectors beside them
+TRIAL_SECONDS = 20  # for an index of 1,000 rows
 MIN_CODED_ROWS = 10_000  # rows from which codes are worth training
 
 
@@ -73,10 +77,8 @@ class FaissSearcher(Searcher):
         self, index: Any, corpus: Embeddings, options: SearchOptions, which: IntArray | None = None
     ) -> None:
         """Take an index of all rows, or of different ones: `which` is the one of each row."""
-        self.index, self.corpus, self.options, self.which = index, corpus, options, which
-        if which is not None:
-            self._starts = np.searchsorted(np.sort(which), np.arange(which.max() + 2)).tolist()
-            self._rows: list[int] = np.argsort(which, kind="stable").tolist()
+        self.index, self.corpus, self.options = index, corpus, options
+        self.equal = None if which is None else EqualRows(which)
         self.dimensions, self.model = corpus.dimensions, corpus.model
         self.cut = corpus.meta.get("dimensions")
         self.rows, self.documents = len(corpus.doc_ids), len(set(corpus.doc_ids))
@@ -117,40 +119,73 @@ class FaissSearcher(Searcher):
 
     def find(self, index: Any, queries: Vectors, rows: int) -> list[list[Hit]]:
         """Return at most `rows` rows for each query, best first."""
-        if isinstance(index, faiss.IndexHNSW):  # it finds no more than efSearch
-            index.hnsw.efSearch = max(index.hnsw.efSearch, rows)
-        try:
-            scores, numbers = index.search(np.ascontiguousarray(queries), rows)
-        except RuntimeError as error:
-            problem = f"faiss cannot search this index ({faiss_message(error)})"
-            raise UserError(problem, f"give another {flag('index')}") from None
-        if not np.isfinite(scores[numbers >= 0]).all():
-            problem = "the index or a query holds NaN or infinity"
-            raise UserError(problem, "build and encode it again")
+        scores, numbers = nearest_rows(index, queries, rows)
         if index.metric_type != faiss.METRIC_INNER_PRODUCT:  # faiss has squares of L2
             scores = -np.maximum(scores.astype(np.float64), 0)
             if index.metric_type == faiss.METRIC_L2:
                 scores = -np.sqrt(-scores)
+        if self.equal:
+            scores, numbers = self.equal.expand(scores, numbers)
         return [
-            [
-                self._hit(score, row)
-                for score, n in zip(*each, strict=True)
-                for row in self._equal(n)
-            ]
-            for each in zip(scores.tolist(), numbers.tolist(), strict=True)
+            [self._hit(score, row) for score, row in zip(*found, strict=True) if row >= 0]
+            for found in zip(scores.tolist(), numbers.tolist(), strict=True)
         ]
-
-    def _equal(self, number: int) -> Sequence[int]:
-        """Return the rows for a number in the index; none for -1."""
-        if number < 0:
-            return []
-        if self.which is None:
-            return [number]
-        return self._rows[self._starts[number] : self._starts[number + 1]]
 
     def _hit(self, score: float, row: int) -> Hit:
         shown = row_record(self.corpus, row) if self.options.explain else None
         return Hit(self.corpus.doc_ids[row], score, shown)
+
+
+class EqualRows:
+    """The rows of a corpus that equal each row of an index: `which` is the one of each row."""
+
+    def __init__(self, which: IntArray) -> None:
+        self.rows = np.argsort(which, kind="stable")
+        self.sizes = np.bincount(which)
+        self.starts = np.cumsum(self.sizes) - self.sizes
+
+    def expand(self, scores: Any, numbers: IntArray) -> tuple[Any, IntArray]:
+        """Return found rows of an index (queries, rows) with all that equal them; -1 at the end.
+
+        >>> scores, numbers = np.float32([[2, 1], [3, 0]]), np.array([[1, 0], [0, -1]])
+        >>> EqualRows(np.array([0, 1, 0])).expand(scores, numbers)[1].tolist()
+        [[1, 0, 2], [0, 2, -1]]
+        """
+        sizes = np.where(numbers < 0, 0, self.sizes[numbers])  # (queries, rows)
+        wanted = sizes.sum(axis=1)
+        filled = np.arange(wanted.max(initial=1)) < wanted[:, None]  # (queries, most rows)
+        firsts = np.repeat(np.cumsum(sizes) - sizes.ravel(), sizes.ravel())
+        places = np.repeat(self.starts[numbers].ravel(), sizes.ravel())
+        expanded, rows = np.zeros(filled.shape, scores.dtype), np.full(filled.shape, -1)
+        expanded[filled] = np.repeat(scores.ravel(), sizes.ravel())
+        rows[filled] = self.rows[places + np.arange(len(places)) - firsts]
+        return expanded, rows
+
+
+class FaissRows:
+    """An index as one of all rows, for maxsim."""
+
+    def __init__(self, index: Any, which: IntArray | None) -> None:
+        self.index, self.equal = index, None if which is None else EqualRows(which)
+
+    def search(self, queries: Vectors, rows: int) -> tuple[Vectors, IntArray]:
+        """Return scores and numbers of the best rows for each query row, best first."""
+        scores, numbers = nearest_rows(self.index, queries, min(rows, self.index.ntotal))
+        return self.equal.expand(scores, numbers) if self.equal else (scores, numbers)
+
+
+def nearest_rows(index: Any, queries: Vectors, rows: int) -> tuple[Vectors, IntArray]:
+    """Return faiss's scores and numbers of `rows` rows for each query; -1 where it finds fewer."""
+    if isinstance(index, faiss.IndexHNSW):  # it finds no more than efSearch
+        index.hnsw.efSearch = max(index.hnsw.efSearch, rows)
+    try:
+        scores, numbers = index.search(np.ascontiguousarray(queries), rows)
+    except RuntimeError as error:
+        problem = f"faiss cannot search this index ({faiss_message(error)})"
+        raise UserError(problem, f"give another {flag('index')}") from None
+    if not np.isfinite(scores[numbers >= 0]).all():
+        raise UserError("the index or a query holds NaN or infinity", "build and encode it again")
+    return scores, numbers
 
 
 class Backend(plugin.Backend):
@@ -175,11 +210,7 @@ class Backend(plugin.Backend):
             embeddings = corpus.read(options)
             unit = options.similarity == "cosine" and are_unit(embeddings.vectors, UNIT_TOLERANCE)
             check_similarity(options, "approximate", unit=unit)
-            vectors = embeddings.vectors
-            if options.index.lower().startswith("hnsw"):  # equal rows would fill its links
-                rows, which = distinct_rows(vectors)
-                vectors = vectors.take(rows)
-            index = build_index(vectors, options.index)
+            index, which = build_index(embeddings.vectors, options.index)
             if options.save_index:
                 save_index(index, embeddings, options, options.save_index, which)
         if options.parameters is not None:
@@ -197,19 +228,20 @@ class Backend(plugin.Backend):
         rows = EmbeddedCorpus(files, corpus.encoded).read(options, scan=not corpus.index)
         if corpus.index:
             index = open_index(Path(corpus.index), options)
+            which = which_rows(Path(corpus.index), index.ntotal)
             with read_errors(beside := str(Path(corpus.index, "meta.json")), build_again_remedy()):
                 meta = read_meta(beside, *rows.vectors.shape, again=build_again_remedy())
             same_model(rows.model, meta["model_sha256"], files[0], corpus.files[0])
             if meta.get("documents") != documents_of(rows):
                 raise UserError("is not of these rows", build_again_remedy()).at(corpus.files[0])
         else:
-            index = build_index(rows.vectors, options.index, rescored=False)
+            index, which = build_index(rows.vectors, options.index, rescored=False)
             if options.save_index:
                 refuse_existing(options.save_index, "save_index")
-                save_index(index, rows, options, options.save_index, None)
+                save_index(index, rows, options, options.save_index, which)
         if others:
             set_parameters(index, others)
-        return Exact(rows, options, index, factor)
+        return Exact(rows, options, FaissRows(index, which), factor)
 
 
 def distinct_rows(vectors: Matrix) -> tuple[IntArray, IntArray | None]:
@@ -226,8 +258,13 @@ def distinct_rows(vectors: Matrix) -> tuple[IntArray, IntArray | None]:
     return first, which if len(first) < len(which) else None
 
 
-def build_index(vectors: Matrix, name: str, *, rescored: bool = True) -> Any:
-    """Build a trained and filled faiss index for inner products.
+def build_index(
+    vectors: Matrix, name: str, *, rescored: bool = True
+) -> tuple[Any, IntArray | None]:
+    """Build a trained and filled faiss index for inner products, and say which rows it has.
+
+    A graph has equal rows once, since they would fill its links: the second result is the one of
+    each row, if some are equal.
 
     `hnsw` is HNSW32. `ivf` has about 2 √n clusters; with many rows it first compares 4-bit codes of
     pairs of numbers, many at a time (Andre et al. 2017, "Accelerated Nearest Neighbor Search with
@@ -236,6 +273,10 @@ def build_index(vectors: Matrix, name: str, *, rescored: bool = True) -> Any:
     codes of 8 bits, or of 1 bit, a number (RaBitQ, Gao and Long 2024, arXiv 2405.12497), and then
     the vectors of the best rows: these are not in an index whose rows are not `rescored`.
     """
+    which = None
+    if name.lower().startswith("hnsw"):
+        distinct, which = distinct_rows(vectors)
+        vectors = vectors.take(distinct)
     rows, dimensions = vectors.shape
     clusters = max(1, min(int(2 * math.sqrt(rows)), rows // TRAINING_ROWS_PER_CLUSTER or 1))
     codes = (
@@ -244,11 +285,11 @@ def build_index(vectors: Matrix, name: str, *, rescored: bool = True) -> Any:
         else "Flat"
     )
     presets = {"hnsw": "HNSW32", "ivf": f"IVF{clusters},{codes}", "flat": "Flat", **CODE_FACTORIES}
-    factory = (
-        presets.get(name, name)
-        if rescored
-        else presets.get(name, name).removesuffix(RESCORED_SUFFIX)
-    )
+    factory = presets.get(name, name)
+    if not rescored:
+        factory = factory.removesuffix(RESCORED_SUFFIX)
+    if name not in presets:
+        check_factory(factory, dimensions)
     try:
         index: Any = faiss.index_factory(dimensions, factory, faiss.METRIC_INNER_PRODUCT)
     except (RuntimeError, TypeError) as error:  # TypeError for invalid Unicode
@@ -258,12 +299,17 @@ def build_index(vectors: Matrix, name: str, *, rescored: bool = True) -> Any:
             "use flat, hnsw, ivf, int8, binary, or a factory string such as IVF1024,PQ32",
             status=2,
         ) from None
+    if isinstance(index, faiss.IndexIDMap | faiss.IndexIDMap2):
+        problem = f"{flag('index', name)} numbers the rows, which structkit does itself"
+        raise UserError(problem, "leave IDMap out", status=2)
     done = 0
     if name == "hnsw":
         index.hnsw.efConstruction, index.hnsw.efSearch = 200, 128
     try:
+        maximum = TRAINING_ROWS_PER_CLUSTER * max(clusters, 4096)
+        train_transforms(index, vectors, maximum, name)
         if not index.is_trained:
-            index.train(training_rows(vectors, TRAINING_ROWS_PER_CLUSTER * max(clusters, 4096)))
+            index.train(training_rows(vectors, maximum))
         with progress(f"build {name}", lambda: Position(done, done, rows, noun="rows")):
             for first, block in row_blocks(vectors, ROWS_PER_ADD):
                 index.add(np.ascontiguousarray(block))
@@ -277,7 +323,57 @@ def build_index(vectors: Matrix, name: str, *, rescored: bool = True) -> Any:
         set_parameters(index, f"nprobe={max(8, clusters // (12 if rescored else 48))}")
     if name in RESCORE_FACTORS and factory.endswith(RESCORED_SUFFIX):
         set_parameters(index, f"k_factor_rf={RESCORE_FACTORS[name]}")
-    return index
+    return index, which
+
+
+# run by `check_factory`, in a process of its own
+TRIAL = """
+import sys
+import faiss
+import numpy
+rows = numpy.random.default_rng(0).standard_normal((1000, int(sys.argv[2])), numpy.float32)
+index = faiss.index_factory(rows.shape[1], sys.argv[1], faiss.METRIC_INNER_PRODUCT)
+index.train(rows)
+index.add(rows)
+index.search(rows[:2], 2)
+"""
+
+
+def check_factory(factory: str, dimensions: int) -> None:
+    """Raise for an index that kills its process, as HNSW0 does; try it with 1,000 rows."""
+    fewer_clusters = re.sub(r"IVF\d{3,}", "IVF99", factory)
+    command = [sys.executable, "-P", "-c", TRIAL, fewer_clusters, str(dimensions)]
+    with suppress(ValueError, subprocess.TimeoutExpired):  # NUL, which faiss refuses; slow training
+        trial = subprocess.run(command, capture_output=True, timeout=TRIAL_SECONDS)
+        if trial.returncode < 0:
+            problem = f"faiss crashes with {flag('index', factory)}"
+            raise UserError(problem, "use hnsw, ivf, int8, binary, or other numbers", status=2)
+
+
+def train_transforms(index: Any, vectors: Matrix, maximum: int, name: str) -> None:
+    """Train what an index does to vectors, without the offset that changes inner products.
+
+    Errors: a transform that changes them otherwise, such as whitening.
+    """
+    while isinstance(index := faiss.downcast_index(index), faiss.IndexRefine):
+        index = index.base_index
+    if not isinstance(index, faiss.IndexPreTransform):
+        return
+    chain: Any = index.chain
+    rows = training_rows(vectors, maximum)
+    for number in range(chain.size()):
+        transform = faiss.downcast_VectorTransform(chain.at(number))
+        whitens = isinstance(transform, faiss.PCAMatrix) and transform.eigen_power != 0
+        if whitens or not isinstance(
+            transform, faiss.LinearTransform | faiss.RemapDimensionsTransform
+        ):
+            problem = f"{flag('index', name)} changes inner products ({type(transform).__name__})"
+            raise UserError(problem, "leave that out; PCA and OPQ keep them", status=2)
+        if not transform.is_trained:
+            transform.train(rows)
+        if isinstance(transform, faiss.PCAMatrix):
+            transform.have_bias = False  # of the mean, which it subtracts
+        rows = transform.apply(rows)
 
 
 @contextmanager
@@ -366,14 +462,21 @@ def read_index(folder: Path, options: SearchOptions) -> tuple[Any, Embeddings, I
     The vectors of its rows are only in the index.
     """
     index, again = open_index(folder, options), build_again_remedy()
-    which, rows = None, folder / "rows.npy"
-    if rows.exists():
-        with read_errors(str(rows), again):
-            which = np.load(rows, allow_pickle=False)
-            if {*which.tolist()} != {*range(index.ntotal)}:
-                raise ValueError("it names other rows than the index has")
+    which = which_rows(folder, index.ntotal)
     size = index.ntotal if which is None else len(which)
     return index, _index_rows(folder, size, index.d, again), which
+
+
+def which_rows(folder: Path, count: int) -> IntArray | None:
+    """Return which of `count` rows of a saved index each row is, if equal rows are there once."""
+    path = folder / "rows.npy"
+    if not path.exists():
+        return None
+    with read_errors(str(path), build_again_remedy()):
+        which: IntArray = np.load(path, allow_pickle=False)
+        if {*which.tolist()} != {*range(count)}:
+            raise ValueError("it names other rows than the index has")
+    return which
 
 
 def open_index(folder: Path, options: SearchOptions) -> Any:

@@ -261,3 +261,39 @@ def test_a_folder_with_a_distance_is_ranked_from_the_smallest(tmp_path, metric, 
         assert [each["doc_id"] for each in exact] == [each["doc_id"] for each in found]
         scores = [pytest.approx(each["score"], abs=2e-3) for each in exact]
         assert scores == [each["score"] for each in found]
+
+
+@pytest.mark.parametrize("index", ["PCA8,Flat", "PCAR8,Flat", "RR8,Flat", "Pad12,Flat"])
+def test_a_rotation_changes_no_ranking(tmp_path, index):
+    rows = np.random.default_rng(0).standard_normal((300, 8)).astype(np.float32) + 3  # with a mean
+    path = tmp_path / "v.npy"
+    np.save(path, rows)
+    (tmp_path / "v.ids.txt").write_text("".join(f"d{number:03}\n" for number in range(len(rows))))
+    queries = [{"id": str(n), "embedding": row.tolist()} for n, row in enumerate(rows[:20])]
+    runs = [
+        [(hit["query_id"], hit["doc_id"], pytest.approx(hit["score"], rel=1e-4)) for hit in run]
+        for run in (
+            search(str(path), queries=queries, k=10, index=name) for name in ("flat", index)
+        )
+    ]
+    assert runs[0] == [(query, doc, score.expected) for query, doc, score in runs[1]]
+
+
+@pytest.mark.parametrize(
+    ("index", "problem"),
+    [
+        ("PCAW8,Flat", "changes inner products"),
+        ("L2norm,Flat", "changes inner products"),
+        ("ITQ8,Flat", "changes inner products"),
+        ("L2norm,PCA4,IVF2,Flat", "changes inner products"),
+        ("IDMap,Flat", "leave IDMap out"),
+        ("Flat,IDMap2", "leave IDMap out"),
+        *((name, "faiss crashes") for name in ("HNSW0", "HNSW1", "RQ0x0", "PQ4x0", "RR0,Flat")),
+        ("IVF1000,RQ0x0", "faiss crashes"),
+        ("HNSW0,SQ8", "faiss crashes"),
+    ],
+)
+def test_an_index_that_would_be_wrong_or_crash_is_refused(corpus, queries, index, problem):
+    with pytest.raises(UserError, match=problem) as refused:
+        list(search(corpus, queries=queries, index=index))
+    assert refused.value.status == 2

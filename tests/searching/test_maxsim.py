@@ -168,3 +168,18 @@ def test_files_of_rows_belong_together(folder, tmp_path):
     with pytest.raises(UserError, match="d.rows.txt: does not divide 4.. embeddings among docum"):
         read_embeddings([path])
     assert meta["files"].keys() == {".npy", ".ids.txt", ".rows.txt"}
+
+
+def test_a_graph_has_equal_rows_once(tmp_path):
+    """Rows that most documents share (of a frequent word) fill no links and hide no others."""
+    generator = np.random.default_rng(2)
+    shared = generator.normal(size=(1, SIZE)).astype("f4")
+    own = generator.normal(size=(400, 3, SIZE)).astype("f4")
+    documents = {f"d{n}": np.concatenate([shared, shared, rows]) for n, rows in enumerate(own)}
+    queries = {f"q{n}": np.concatenate([rows[:2], shared]) for n, rows in enumerate(own[:20])}
+    written(tmp_path / "d.npy", documents)
+    records(tmp_path / "q.jsonl", queries)
+    expected = run(tmp_path)
+    saved = str(tmp_path / "index")
+    assert expected == run(tmp_path, index="hnsw", save_index=saved)
+    assert expected == run(tmp_path, saved, rescore=(str(tmp_path / "d.npy"),))
