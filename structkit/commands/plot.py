@@ -9,6 +9,7 @@ import io
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import chdir
 from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
@@ -57,11 +58,14 @@ class PictureSettings:
 
 def save_figure(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> None:
     """Write a drawing on a new figure, whole or not at all; `size` is in inches."""
-    matplotlib = require("matplotlib", "plot")
-    figure_class = require("matplotlib.figure", "plot").Figure
+    with chdir(Path(__file__).parent):  # matplotlib reads the settings in the current folder
+        matplotlib = require("matplotlib", "plot")
+        figure_class = require("matplotlib.figure", "plot").Figure
     plain = {"svg.hashsalt": "structkit", "font.size": 10, "text.parse_math": False}
     ending, picture = Path(path).suffix, io.BytesIO()
-    with matplotlib.rc_context(plain):
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(plain)
         figure = figure_class(figsize=size, layout="constrained")
         draw(figure)
         metadata = {"Date": None} if ending == ".svg" else None

@@ -195,3 +195,15 @@ def test_the_command(here, files, tmp_path):
     done = here("plot", "losses", files[0], "-o", "out.jpg")
     assert (2, b"") == (done.returncode, done.stdout)
     assert b"-o out.jpg names no picture format" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "rules", [b"font.size: 40\naxes.grid: True\n", b"\xff", b"no such key: 1\n"]
+)
+def test_settings_of_the_current_folder_change_no_picture(here, write, tmp_path, rules):
+    log = write("log.jsonl", *({"step": step, "loss": 1 / step} for step in range(1, 5)))
+    assert here("plot", "losses", log, "-o", "plain.svg").returncode == 0
+    (tmp_path / "matplotlibrc").write_bytes(rules)
+    done = here("plot", "losses", log, "-o", "again.svg")
+    assert not done.returncode and not done.stderr
+    assert (tmp_path / "plain.svg").read_bytes() == (tmp_path / "again.svg").read_bytes()
