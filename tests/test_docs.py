@@ -4,6 +4,7 @@ import shutil
 import site
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,10 @@ def quick_first(pages):
     for page in pages:
         runs = FENCE.search(page.read_text("utf-8"))
         long = runs and page not in QUICK
-        yield pytest.param(page, marks=pytest.mark.long if long else ())
+        marks = [pytest.mark.long] if long else []
+        if page.stem == "plugin-language" and not find_spec("tree_sitter_julia"):
+            marks.append(pytest.mark.skip("needs tree-sitter-julia"))
+        yield pytest.param(page, marks=marks)
 
 
 def test_the_pages_stay_short():
