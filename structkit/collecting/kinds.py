@@ -31,7 +31,7 @@ ASCIIDOC = "asciidoc"
 # ending several languages, other names for them (shell for bash), and prose (.rst, .tex) among code
 EXTENSIONS_WITHOUT_PLUGIN = {
     # files end with their names
-    **{name: name for name in "dart elm fish nim nix sql svelte tcl toml vue zig".split()},
+    **{name: name for name in "elm fish nim nix svelte tcl toml vue".split()},
     "asciidoc": "adoc asciidoc",
     "awk": "awk gawk mawk",
     "batch": "bat cmd",
@@ -64,7 +64,6 @@ EXTENSIONS_WITHOUT_PLUGIN = {
     "ocaml": "ml mli",
     "pascal": "pas dpr",
     "perl": "pl pm t pod",
-    "powershell": "ps1 psm1",
     "protobuf": "proto",
     "r": "r R",
     "restructuredtext": "rst rest",
@@ -80,7 +79,7 @@ LOWERCASE_FILE_NAMES = frozenset(
 ADDRESS_PATH = re.compile(r"[a-z][a-z\d+.-]*://[^/?#]*([^?#]*?)(?:~\d+)?(?:[?#].*)?$", re.I | re.S)
 INTERPRETERS_WITHOUT_PLUGIN = {  # that run the files of languages without a plugin
     **{name: name for name in "awk fish groovy julia make ocaml perl r".split()},
-    **{"escript": "erlang", "gawk": "awk", "gmake": "make", "mawk": "awk", "pwsh": "powershell"},
+    **{"escript": "erlang", "gawk": "awk", "gmake": "make", "mawk": "awk"},
     **{"Rscript": "r", "runghc": "haskell", "runhaskell": "haskell", "tclsh": "tcl", "wish": "tcl"},
 }
 SHEBANG = re.compile(r"#!\s*(?:\S*/env\s+(?:-\S+\s+|\w+=\S*\s+)*)?(?:\S*/)?([\w.+-]+)")

@@ -4,7 +4,10 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
-EXTRA = "bash elixir kotlin lua scala swift".split()  # of the extra `languages`
+from structkit.extras import EXTRAS
+
+# those of the extra `languages`
+EXTRA = [package.removeprefix("tree-sitter-") for package in EXTRAS["languages"]]
 ABSENT = {each for each in EXTRA if not find_spec(f"tree_sitter_{each}")}
 CODE = (
     *("c", "cpp", "csharp", "go", "java", "javascript", "php", "python", "ruby", "rust"),

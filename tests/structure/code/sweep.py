@@ -75,6 +75,7 @@ def problem(language, text):
         return "first ends in second"
     if marks[1].search("\n".join(rows[first.row : first.end_row + 1])):
         return "first has a comment of second"
+    between = re.sub(r"<#.*?#>", "", between, flags=re.DOTALL)
     if not re.fullmatch(r"(?s)\s*(?:(?:/\*|\*|//|#|--|@)[^\n]*\s*)*", between):
         return f"first ends before {between!r}"
     if "after" in code:

@@ -10,6 +10,10 @@ from tests.structure.code.sources import ABSENT, cases
 C = ['"inside"', '"in\\"side inside"', "// inside's\n", '/* inside " */', "'\"'"]
 WITHIN = {
     "bash": ["'inside'", '"inside\'s"', "# inside's\n", "$'in\\'side inside'"],
+    "dart": ['"inside"', "// inside's\n", "/* inside ' */", '"""\n inside "inside" \n"""'],
+    "powershell": ["'inside'", "# inside's\n", "<# inside ' #>"],
+    "sql": ["'inside'", "-- inside's\n", "/* inside ' */", "$x$ inside ' $x$"],
+    "zig": ['"inside"', "// inside's\n", "\\\\ inside's\n"],
     "elixir": ['"inside"', "# inside's\n", '"""\ninside "inside" \n"""', '"in\\"side inside"'],
     "kotlin": [*C, '"""\n inside "inside" \n"""'],
     "lua": ["'inside'", '"in\\"side inside"', "-- inside's\n", "--[[ inside' ]]", "[==[\ninside]]"],

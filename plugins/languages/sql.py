@@ -1,0 +1,46 @@
+"""SQL: names of tables, views, columns, functions and parameters.
+
+Tables and views are definitions, as functions are. What dollar quotes hold is code of a function,
+in any language: no name is taken there.
+"""
+
+import re
+
+from structkit.structure.code.grammar import BLOCK
+from structkit.structure.code.languages import CodeLanguage, grammar_of
+from structkit.structure.code.outline import DocComments, Outline, Prepared
+
+DEFINITIONS = [
+    f"create_{kind}"
+    for kind in ("function", "procedure", "trigger", "view", "materialized_view", "table")
+]
+OPAQUE = (rb"--[^\n]*", BLOCK, rb"'(?:''|[^'])*+'?", rb"(?P<dollars>\$\w*\$).*?(?:(?P=dollars)|\Z)")
+QUOTED = re.compile(rb"(\$\w*\$)(.*?)\1", re.DOTALL)
+
+
+def _without_bodies(data: bytes) -> Prepared:
+    """Return code with blanks for what dollar quotes hold, which is not SQL alone."""
+    seen = bytearray(data)
+    for match in QUOTED.finditer(data):
+        seen[slice(*match.span(2))] = re.sub(rb"[^\n]", b" ", match[2])
+    return Prepared(bytes(seen))
+
+
+class Language(CodeLanguage):
+    """Every name; types have no names of their own."""
+
+    aliases = ("postgresql", "plpgsql", "mysql", "sqlite")
+    extensions = ("sql", "ddl", "pgsql")
+    grammar = grammar_of(
+        "tree_sitter_sql",
+        skip=("literal", "comment", "marginalia", "function_language"),
+        opaque=OPAQUE,
+    )
+    outline = Outline(
+        grammar,
+        functions=tuple(DEFINITIONS),
+        comments=DocComments(begin=r"--|/\*", marks=r"-+|/?\*+(?!/)"),
+        names=dict.fromkeys(DEFINITIONS, "object_reference"),
+        around=frozenset(("statement",)),
+        prepare=_without_bodies,
+    )

@@ -1,0 +1,27 @@
+"""Zig: names of variables, functions, fields and types, which are values like any other."""
+
+from structkit.structure.code.grammar import DOUBLE, SINGLE
+from structkit.structure.code.languages import CodeLanguage, grammar_of
+from structkit.structure.code.outline import DocComments, Outline
+
+
+class Language(CodeLanguage):
+    """Every name; types have no names of their own."""
+
+    extensions = ("zig", "zon")
+    grammar = grammar_of(
+        "tree_sitter_zig",
+        skip=("string", "multiline_string", "character", "comment", "builtin_type"),
+        never=("_",),
+        opaque=(rb"//[^\n]*", rb"\\\\[^\n]*", DOUBLE, SINGLE),
+    )
+    outline = Outline(
+        grammar,
+        functions=("function_declaration body: (_)", "test_declaration (string)"),
+        scopes={
+            f"variable_declaration ({kind}_declaration)": kind
+            for kind in ("struct", "enum", "union", "opaque")
+        },
+        comments=DocComments(begin="///(?!/)", gap="blank"),
+        names={"variable_declaration": "identifier", "test_declaration": "string"},
+    )
