@@ -112,6 +112,7 @@ def encode(
     length: int | None = None,
     chunk: int | None = None,
     rows: Literal['tokens', 'elements', 'words', 'phrases', 'nodes'] | None = None,
+    pool_factor: float | None = None,
     pooling: str | None = None,
     normalize: bool | None = None,
     dimensions: int | None = None,

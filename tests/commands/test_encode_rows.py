@@ -112,3 +112,19 @@ def test_wrong_usage():
     assert np.isfinite(quantize(np.float32([[65_519]]), "fp16")[0]).all()
     with pytest.raises(UserError, match="an embedding holds numbers too large for 16 bits; norm"):
         quantize(np.float32([[1, 0], [0, -65_520]]), "fp16")
+
+
+def test_rows_of_documents_are_pooled_and_those_of_queries_are_not(models, tmp_path):
+    lines = records(["a b x D E a b", "a"])
+    meta = encode_file(models["rows"], tmp_path / "v.npy", lines, pool_factor=2)
+    whole = rows_by_text(models["rows"], lines)
+    corpus = read_embeddings([str(tmp_path / "v.npy")])
+    counts = [corpus.doc_ids.count(line["id"]) for line in lines]
+    assert [1 + max(1, (len(each) - 1) // 2) for each in whole] == counts
+    np.testing.assert_allclose(corpus.vectors[0], whole[0][0], atol=1e-5)
+    assert 2 == meta["pool_factor"]
+    made = encoding_of(models["rows"], "query", pool_factor=2.0)
+    found = [each["embedding"] for each in made.embeddings(map(made.read, QUERIES[:1]))]
+    assert len(rows_by_text(models["rows"], QUERIES[:1], "query")[0]) == len(found)
+    with pytest.raises(UserError, match="--pool-factor is for rows of tokens"):
+        encoding_of("builtin", pool_factor=2.0)

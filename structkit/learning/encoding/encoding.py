@@ -217,6 +217,11 @@ class Encoding:
         many = self.part in ("tokens", *NODE_ROWS)
         self.dimensions, self.held = settings.dimensions, WINDOW_TREES if many else WINDOW_RECORDS
         _check_parts(encoder, settings)
+        if settings.pool_factor and self.part != "tokens":
+            problem = f"{flag('pool_factor')} is for rows of tokens"
+            raise UserError(problem, f"use {flag('rows', 'tokens')}", status=2)
+        # queries keep all their rows
+        self.pool_factor = settings.pool_factor if settings.as_ == "document" else None
         encoder.read_at_most(settings.as_, settings.length)
         known: Sequence[str] = self.metadata[f"{settings.as_}_fields"]
         # a tree's words, and the characters of a part, belong to the text alone
@@ -336,6 +341,10 @@ class Encoding:
         for chosen in batches_of([*map(len, inputs)], self.engine.batch_tokens):
             some = self.engine.token_rows([inputs[place] for place in chosen], self.settings.as_)
             found |= {texts[place]: each for place, each in zip(chosen, some, strict=True)}
+        if factor := self.pool_factor:
+            from structkit.embeddings.pooling import pool_rows
+
+            found = {text: pool_rows(rows, factor) for text, rows in found.items()}
         vectors = [found[record.texts[0]] for record in window]
         rows = [
             record.part(number, {})
@@ -421,6 +430,7 @@ class Encoding:
             **({"dimensions": self.dimensions} if self.dimensions else {}),
             **({"chunk": settings.chunk} if settings.chunk else {}),
             **({"rows": self.part} if self.part not in ("", "chunk") else {}),
+            **({"pool_factor": self.pool_factor} if self.pool_factor else {}),
             **({"quantize": settings.quantize} if settings.quantize else {}),
         }
 

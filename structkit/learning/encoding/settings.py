@@ -97,6 +97,13 @@ class EncodingSettings:
         inferred="tokens for a multi-vector model",
         group=PARTS_GROUP,
     )
+    pool_factor: float | None = setting(
+        None,
+        "Keep one row in N for the tokens of a document: the means of similar ones.",
+        low=1.0,
+        metavar="N",
+        group=PARTS_GROUP,
+    )
     pooling: str | None = setting(
         None, "Pooling to use instead of the one in training.", group=EMBEDDINGS_GROUP
     )
