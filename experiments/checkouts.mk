@@ -35,3 +35,12 @@ projects: $(INSTALLED) ## Questions about checkouts of 15 other projects
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.checkouts $(PROJECT_SYSTEMS) --data $(DATA)/projects \
 	  --folder $(PROJECTS) --aside $(ASIDE) > $(PROJECTS)/table.md
 	@cat $(PROJECTS)/table.md
+
+# A trial that changed nothing: kinds of files by a fitted model instead of cue words
+.PHONY: ask-kinds
+ask-kinds: $(INSTALLED) ## Kinds of files by what was found
+	$(call needs,projects/questions.jsonl)
+	@mkdir -p runs/ask-kinds
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.ask_kinds --data $(DATA)/checkouts $(DATA)/projects --labelled $(LABELLED) \
+	  --folder runs/ask-kinds --aside $(ASIDE) > runs/ask-kinds/table.md
+	@cat runs/ask-kinds/table.md
