@@ -32,7 +32,10 @@ def test_code_is_read_without_the_grammar_of_its_language(tmp_path):
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, **options)
 
     reason = "this needs the package tree_sitter_lua of the extra languages"
-    [chunk] = map(json.loads, run("collect", "a.lua").stdout.splitlines())
+    done = run("collect", "a.lua")
+    [chunk] = map(json.loads, done.stdout.splitlines())
+    advice = "read as text: lua; the extra languages has grammars: pip install tree-sitter-bash"
+    assert advice in done.stderr and advice in run("ask", ".", "function", "--no-cache").stderr
     assert ("lua", [1, 1]) == (chunk["language"], chunk["lines"]) and "names" not in chunk
     assert "a.lua" in run("ask", ".", "function", "--no-cache").stdout
     assert reason in run("collect", "--unit", "function", "a.lua").stderr

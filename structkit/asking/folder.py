@@ -386,6 +386,8 @@ class ReadProgress:
 
     def finish(self, files: Iterable[File]) -> None:
         """Say what was read the first time."""
+        from structkit.collecting.units import say_what_lacks_grammars
+
         if not self.first:
             return
         read = [*files]
@@ -398,6 +400,7 @@ class ReadProgress:
         reasons = "; ".join(f"{count} x {problem}" for problem, count in problems.most_common())
         skipped = f"; skipped {problems.total():,} ({reasons})" if problems else ""
         say(f"read {', '.join(texts)}, in {seconds:.1f} s{skipped}")
+        say_what_lacks_grammars({os.path.splitext(file.path)[1] for file in read})
 
 
 def estimate(begun: tuple[float, int], now: tuple[float, int], size: int) -> str:

@@ -12,7 +12,7 @@ import posixpath
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from operator import itemgetter
 from traceback import walk_tb
 
@@ -40,8 +40,9 @@ from structkit.collecting.pages import HtmlPage, MarkdownPage
 from structkit.collecting.restructured import Restructured
 from structkit.collecting.walking import Found, LeftOut, Source, readable_path
 from structkit.errors import UserError, flag, program
-from structkit.extras import MissingPackage
+from structkit.extras import EXTRAS, MissingPackage, install
 from structkit.processes import Child, group_by_size
+from structkit.progress import say
 from structkit.records import fields
 from structkit.records.jsonl import Record, Records, cannot_read, text_field
 from structkit.records.output import dump
@@ -154,9 +155,8 @@ def _function_units(text: str, kind: ContentKind, units: Units) -> Iterator[Name
 
 
 def _chunk_units(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUnit]:
-    program = None
-    with suppress(MissingPackage):  # it is cut as a file of another language
-        program = _program(text, kind)
+    # without a grammar it is cut as text
+    program = None if _lacks_grammar(kind) else _program(text, kind)
     lines = io.StringIO(text, newline="").readlines()  # a carriage return ends one, too
     root = program.tree.root_node if program else None
     definitions = program.definitions if program else []
@@ -221,6 +221,25 @@ def _plain_sentences(text: str) -> Iterator[Record]:
     lines = lines_of(text)
     for start, end in sentences(text):
         yield {"lines": lines(start, end), "text": " ".join(text[start:end].split())}
+
+
+@cache
+def _lacks_grammar(kind: ContentKind) -> bool:
+    """Return whether files of a kind are code whose grammar is not installed."""
+    with suppress(MissingPackage):
+        if kind.name == CODE_CONTENT:
+            outline_of(kind.language)
+        return False
+    return True
+
+
+def say_what_lacks_grammars(endings: Iterable[str]) -> None:
+    """Say which languages of files are read as text, and how to install their grammars."""
+    kinds = (content_kind(f"file{ending}", "") for ending in endings)
+    languages = sorted({kind.language for kind in kinds if _lacks_grammar(kind)})
+    if languages:
+        remedy = f"the extra languages has grammars: {install(*EXTRAS['languages'])}"
+        say(f"read as text: {', '.join(languages)}; {remedy}")
 
 
 def _program(text: str, kind: ContentKind) -> ParsedText | None:

@@ -134,15 +134,23 @@ def collect(settings: Settings, options: CollectOptions) -> Iterator[Record]:
 
 def collected_batches(settings: Settings, outputs: Collection[str] = ()) -> Generator[Collected]:
     """Yield batches of records as lines, with the files that each batch skips."""
-    from structkit.collecting.units import Collector, Units, batches
+    from structkit.collecting.units import Collector, Units, batches, say_what_lacks_grammars
 
     names = ("unit", "chunk_chars", "max_file_bytes", "generated")
     units = Units(**{name: getattr(settings, name) for name in names})
     if settings.unit == "commit":
         yield from commit_parts(settings, replace(units, unit="function"))
         return
-    files = batches(settings.files(outputs))
-    yield from map_in_order(lambda: Collector(units), files, settings.workers, bytes_of)
+    endings = set()
+
+    def files() -> Iterator[Found]:
+        for found in settings.files(outputs):
+            endings.add(os.path.splitext(found.path)[1])
+            yield found
+
+    yield from map_in_order(lambda: Collector(units), batches(files()), settings.workers, bytes_of)
+    if settings.unit in (None, "chunk"):
+        say_what_lacks_grammars(endings)
 
 
 def bytes_of(batch: Iterable[Found]) -> int:
