@@ -209,3 +209,90 @@ def test_no_source_opens_a_pickle_or_a_models_own_code():
                 continue
             found.add(function.rpartition(".")[2])
     assert {"load", "from_pretrained"} == found
+
+
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+CONDITIONS = (ast.Compare, ast.BoolOp, ast.UnaryOp)
+LONG_PATTERN = 80  # characters
+VERBOSE = re.compile(r"re\.(VERBOSE|X)\b")
+
+
+def is_text(node):
+    """Whether a node is a text, or a list."""
+    literal = isinstance(node, ast.Constant) and isinstance(node.value, str)
+    return literal or isinstance(node, ast.JoinedStr | ast.List)
+
+
+def is_condition(node):
+    """Whether a node is true or false by its form."""
+    return isinstance(node, CONDITIONS) or ast.unparse(node).startswith("bool(")
+
+
+def is_long_pattern(call):
+    """Whether a call compiles a long pattern of one line, without room for comments."""
+    if not ast.unparse(call.func).endswith("re.compile") or not is_text(call.args[0]):
+        return False
+    texts = (each.value for each in ast.walk(call.args[0]) if isinstance(each, ast.Constant))
+    size = sum(len(text) for text in texts if isinstance(text, str))
+    return size > LONG_PATTERN and not VERBOSE.search(ast.unparse(call))
+
+
+def signs(path):
+    """What makes a reader stop: each sign of a file with its line."""
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple):
+            if isinstance(node.targets[0], ast.Tuple):
+                yield "constants paired in one assignment", node.lineno
+    for node in nodes(path):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            sides = node.left, node.right
+            if any(map(is_text, sides)) and any(map(is_condition, sides)):
+                yield "text or list times a condition", node.lineno
+        elif isinstance(node, ast.Starred) and isinstance(node.ctx, ast.Load):
+            if isinstance(node.value, ast.Tuple | ast.List):
+                yield "splat of a literal", node.lineno
+        elif isinstance(node, COMPREHENSIONS):
+            inner = sum(isinstance(each, COMPREHENSIONS) for each in ast.walk(node)) - 1
+            if inner >= 2 or len(node.generators) >= 3:
+                yield "comprehension three deep", node.lineno
+        elif isinstance(node, ast.IfExp):
+            if isinstance(node.body, ast.IfExp) or isinstance(node.orelse, ast.IfExp):
+                yield "conditional expression in another", node.lineno
+        elif isinstance(node, ast.Call) and is_long_pattern(node):
+            yield "long pattern without re.VERBOSE", node.lineno
+
+
+def defined_names(path):
+    """The names that a file defines at its top level."""
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                yield from (each.id for each in ast.walk(target) if isinstance(each, ast.Name))
+
+
+# how many of them there may be; these numbers only fall
+BOUNDS = {"comprehension three deep": 5, "long pattern without re.VERBOSE": 7}
+MAX_SHARED_NAMES = 83
+# names that every plugin or command defines
+CONTRACT = {each.capitalize() for each in registry.PLUGIN_KINDS} | {"Settings", "run", "logger"}
+
+
+def test_signs_that_make_a_reader_stop_only_get_fewer():
+    found = {}
+    for path in SOURCES:
+        for sign, line in signs(path):
+            found.setdefault(sign, []).append(f"{path}:{line}")
+    assert {} == {sign: at for sign, at in found.items() if len(at) > BOUNDS.get(sign, 0)}
+
+
+def test_a_name_at_top_level_means_one_thing():
+    files = {}
+    for path in SOURCES:
+        for name in {*defined_names(path)} - CONTRACT:
+            if not name.startswith("__"):
+                files.setdefault(name, []).append(str(path))
+    shared = {name: paths for name, paths in files.items() if len(paths) > 1}
+    assert len(shared) <= MAX_SHARED_NAMES, shared

@@ -39,30 +39,45 @@ TYPED = (
 ).split()
 CODE = nested(rb"\{", rb"\}", rb'(?:[^{}"\n]|%b)*+' % DOUBLE)
 OPAQUE = (
-    *(LINE, BLOCK),
+    LINE,
+    BLOCK,
     rb"^[ \t]*#[ \t]*(?:region|endregion|error|warning|pragma|line|nullable)\b[^\n]*",
     rb'\$*(?P<raw>"{3,}).*?(?:(?P=raw)|\Z)',
     rb'(?:@\$|\$@)"(?:""|\{\{|%b|[^"])*+"?' % CODE,
     rb'@"(?:""|[^"])*+"?',
     rb'\$"(?:\\.|\{\{|%b|[^"\\\n])*+"?' % CODE,
-    *(DOUBLE, SINGLE),
+    DOUBLE,
+    SINGLE,
 )
 # the backing field, and what is assigned
-FIELD, OWN = rb"(?<![.\w@])field\b(?!\s*=>)", rb"(?<![.\w@])(?:field|value)\b"
+FIELD = rb"(?<![.\w@])field\b(?!\s*=>)"
+OWN = rb"(?<![.\w@])(?:field|value)\b"
 GRAMMAR = Grammar(
     tree_sitter_c_sharp.language(),
     take=("identifier", "implicit_parameter"),
     skip=(
-        *("string_literal", "verbatim_string_literal", "raw_string_literal", "character_literal"),
-        *("interpolated_string_expression", "comment", "preproc_arg"),
+        "string_literal",
+        "verbatim_string_literal",
+        "raw_string_literal",
+        "character_literal",
+        "interpolated_string_expression",
+        "comment",
+        "preproc_arg",
     ),
     types=(
         *(f"{kind}_declaration>identifier" for kind in DECLARED),
         *(f"{kind}.type" for kind in TYPED),
-        *("method_declaration.returns", "as_expression.right", "attribute.name"),
-        *("base_list>identifier", "base_list>qualified_name", "base_list>generic_name"),
-        *("primary_constructor_base_type>identifier", "type_argument_list", "type_parameter_list"),
-        *("type_parameter_constraints_clause", "explicit_interface_specifier"),
+        "method_declaration.returns",
+        "as_expression.right",
+        "attribute.name",
+        "base_list>identifier",
+        "base_list>qualified_name",
+        "base_list>generic_name",
+        "primary_constructor_base_type>identifier",
+        "type_argument_list",
+        "type_parameter_list",
+        "type_parameter_constraints_clause",
+        "explicit_interface_specifier",
     ),
     # words of the language that look like a function or a namespace
     never=("var", "_", "nameof", "global", "__arglist", "__makeref", "__reftype", "__refvalue"),
@@ -135,9 +150,12 @@ def _without_tags(text: str) -> str:
 OUTLINE = Outline(
     GRAMMAR,
     functions=(
-        *("method_declaration body: (_)", "constructor_declaration", "local_function_statement"),
+        "method_declaration body: (_)",
+        "constructor_declaration",
+        "local_function_statement",
         *(f"{kind}operator_declaration body: (_)" for kind in ("", "conversion_")),
-        *("destructor_declaration body: (_)", "indexer_declaration value: (_)"),
+        "destructor_declaration body: (_)",
+        "indexer_declaration value: (_)",
         *(
             f"{kind}_declaration accessors: (_ (accessor_declaration body: (_)))"
             for kind in ("property", "indexer", "event")

@@ -5,7 +5,8 @@ import tree_sitter
 from structkit.structure.code.languages import CodeLanguage, grammar_of
 from structkit.structure.code.outline import ByteSpan, DocComments, Outline
 
-OF, DEF = "call target: (identifier) @_word", '(#match? @_word "^def(macro|guard)?p?$")'
+OF = "call target: (identifier) @_word"
+DEF = '(#match? @_word "^def(macro|guard)?p?$")'
 WITHOUT_BODY = '(#any-of? @_word "defguard" "defguardp" "defdelegate")'
 # nodes whose first child has the name
 HEADS = ("arguments", "binary_operator", "unary_operator", "block", "call")

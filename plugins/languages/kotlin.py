@@ -114,7 +114,8 @@ class Language(CodeLanguage):
     outline = Outline(
         grammar,
         functions=(
-            *("function_declaration (function_body)", "secondary_constructor (block)"),
+            "function_declaration (function_body)",
+            "secondary_constructor (block)",
             "property_declaration (getter (function_body))",
         ),
         scopes={

@@ -52,11 +52,18 @@ GRAMMAR, FILE = (
         pointer,
         take=("name",),
         skip=(
-            *("string", "encapsed_string", "heredoc", "nowdoc", "shell_command_expression"),
+            "string",
+            "encapsed_string",
+            "heredoc",
+            "nowdoc",
+            "shell_command_expression",
             "comment",
         ),
         types=(
-            *("named_type", "base_clause", "class_interface_clause", "use_instead_of_clause>name"),
+            "named_type",
+            "base_clause",
+            "class_interface_clause",
+            "use_instead_of_clause>name",
             *(f"{kind}_declaration>name" for kind in ("class", "interface", "trait", "enum")),
             *(
                 f"{parent}>{kind}"

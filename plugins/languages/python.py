@@ -20,7 +20,8 @@ from structkit.structure.code.outline import DocComments, Outline
 CODE = nested(rb"\{", rb"\}", rb"""(?:[^{}"'\n]|"[^"\n]*+"|'[^'\n]*+')*+""")
 FORMATTED = rb"(?<!\w)(?:[fFtT][rR]?|[rR][fFtT])"
 PREFIX = rb"(?:(?<!\w)[rRbBuU]{1,2})?"
-LONG, SHORT = rb"""(?P<%b>"{3}|'{3})""", rb"""(?P<%b>["'])"""
+LONG = rb"""(?P<%b>"{3}|'{3})"""
+SHORT = rb"""(?P<%b>["'])"""
 OPAQUE = (
     rb"#[^\n]*",
     FORMATTED + LONG % b"a" + rb"(?:\\.|\{\{|%b|(?!(?P=a)).)*+(?P=a)?" % CODE,

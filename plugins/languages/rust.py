@@ -24,8 +24,11 @@ KEYWORDS = (
 ).split()
 # words that are keywords in some places only
 SOFT = (
-    *(r"safe\s+(?=(?:fn|static)\b)", r"auto\s+(?=trait\b)", r"gen\s+(?=(?:fn|move)\b|\{)"),
-    *(r"do\s+yeet\b", r"default\s+(?=(?:async|const|extern|fn|impl|type|unsafe)\b)"),
+    r"safe\s+(?=(?:fn|static)\b)",
+    r"auto\s+(?=trait\b)",
+    r"gen\s+(?=(?:fn|move)\b|\{)",
+    r"do\s+yeet\b",
+    r"default\s+(?=(?:async|const|extern|fn|impl|type|unsafe)\b)",
 )
 PRIMITIVES = "bool char f32 f64 i8 i16 i32 i64 i128 isize str u8 u16 u32 u64 u128 usize".split()
 OPAQUE = (
@@ -41,8 +44,14 @@ GRAMMAR = Grammar(
     tree_sitter_rust.language(),
     take=("identifier", "field_identifier", "shorthand_field_identifier", "metavariable"),
     skip=(
-        *("string_literal", "raw_string_literal", "char_literal", "line_comment", "block_comment"),
-        *("lifetime", "attribute_item", "inner_attribute_item"),
+        "string_literal",
+        "raw_string_literal",
+        "char_literal",
+        "line_comment",
+        "block_comment",
+        "lifetime",
+        "attribute_item",
+        "inner_attribute_item",
     ),
     type_names=("type_identifier",),
     never=KEYWORDS,  # macros hold any word

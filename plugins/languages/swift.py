@@ -28,7 +28,8 @@ class Language(CodeLanguage):
     outline = Outline(
         grammar,
         functions=(
-            *("function_declaration body: (_)", "property_declaration computed_value: (_)"),
+            "function_declaration body: (_)",
+            "property_declaration computed_value: (_)",
             *NAMELESS,
         ),
         scopes={

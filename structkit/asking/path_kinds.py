@@ -325,8 +325,11 @@ GROUPS = [
     (float(logit), frozenset(words)) for logit, *words in map(str.split, CUES.strip().split("\n"))
 ]
 WORD = re.compile(r"(?<![\w./:$#@])[a-z']+(?![\w/(]|[.:]+\w)")  # of no symbol, no path, no "I/O"
-ASKING, FIRST = frozenset("may since what when which why".split()), 1.8  # as its first word
-NUMBER, NUMBERED = re.compile(r"\d+\.\d"), 1.8
+# as its first word
+ASKING = frozenset("may since what when which why".split())
+FIRST = 1.8
+NUMBER = re.compile(r"\d+\.\d")
+NUMBERED = 1.8
 # "how do I" asks a manual, "how does it" asks code; few questions of the regression begin so
 DOING = re.compile(
     r"\bhow (to|(can|could|do|does|might|must|shall|should|would) (i|my|one|our|we|you))\b"
@@ -350,7 +353,8 @@ LEAST = 0.4  # the weight of prose, or of code, where the other answers
 # of the weights of a question's words (idf), the share that is the best BM25 of a passage: with
 # more of it words tell enough, with less they fail. 95 of 100 paraphrases have less than 0.28, and
 # 90 of 100 other questions more than 0.27
-ENOUGH, TOO_FEW = 0.35, 0.15
+ENOUGH = 0.35
+TOO_FEW = 0.15
 
 
 def kind_weights(question: str, kind: Kind | None = None) -> Mapping[str, float]:

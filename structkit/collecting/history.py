@@ -38,8 +38,17 @@ REPOSITORY_QUESTION = (
 )
 GIT_CONFIG = "[core]\nrepositoryFormatVersion=1\nbare=true\n[extensions]\nobjectFormat={}\n"
 LOG_ARGUMENTS = (
-    *("-c", "core.commitGraph=false", "log", "-z", "--no-merges", "--raw", "--no-abbrev", "-l1000"),
-    *("--find-renames", "--diff-filter=AMR", "--ignore-submodules=all"),
+    "-c",
+    "core.commitGraph=false",
+    "log",
+    "-z",
+    "--no-merges",
+    "--raw",
+    "--no-abbrev",
+    "-l1000",
+    "--find-renames",
+    "--diff-filter=AMR",
+    "--ignore-submodules=all",
     "--format=tformat:%H%x00%B%x00",
 )
 GIT_ENVIRONMENT = {

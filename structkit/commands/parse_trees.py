@@ -142,7 +142,9 @@ def _with_trees(
             where = f'field "{name}": ' if len(trees) > 1 else ""
             return UserError(f"{where}{tree.problem}", tree.remedy, status=tree.status)
         # a field that holds a tree is replaced
-        target = "tree" if len(trees) == 1 else name if is_tree(name) else f"{name}_tree"
+        target = name if is_tree(name) else f"{name}_tree"
+        if len(trees) == 1:
+            target = "tree"
         try:
             made[target] = settings.write_tree(tree)
         except UserError as error:

@@ -29,7 +29,12 @@ REGEX = rb"(?<!<)/(?!>)(?:\\[^\n]|\[(?:\\[^\n]|[^\]\\\n])*\]|[^/\\\n\[])++(?:/\w
 OPAQUE = (
     rb"(?P<code>(?<![\w$.])(?:return|typeof|case|in|of|void|throw|else|do|yield|await)\b[ \t]*(?=/)"
     rb"|[\w$)\]][ \t]*/(?![/*]))",
-    *(rb"(?://|<!--|\A#!)[^\n]*", BLOCK, DOUBLE, SINGLE, TEMPLATE % CODE, REGEX),
+    rb"(?://|<!--|\A#!)[^\n]*",
+    BLOCK,
+    DOUBLE,
+    SINGLE,
+    TEMPLATE % CODE,
+    REGEX,
 )
 
 # calls that return a function much like their argument: a component, a callback, a handler
@@ -67,10 +72,15 @@ def functions(grammar: Grammar, field: str) -> tuple[str, ...]:
     """Return the nodes that may be named functions; `field` is the kind of a class's fields."""
     kinds = " ".join(f"({kind})" for kind in (*CLOSURES, *WRAPPED) if kind in grammar.kinds)
     return (
-        *("function_declaration", "generator_function_declaration", "method_definition"),
-        *("function_expression name: (_)", "generator_function name: (_)"),
-        *(f"variable_declarator value: [{kinds}]", f"assignment_expression right: [{kinds}]"),
-        *(f"pair value: [{kinds}]", f"{field} value: [{kinds}]"),
+        "function_declaration",
+        "generator_function_declaration",
+        "method_definition",
+        "function_expression name: (_)",
+        "generator_function name: (_)",
+        f"variable_declarator value: [{kinds}]",
+        f"assignment_expression right: [{kinds}]",
+        f"pair value: [{kinds}]",
+        f"{field} value: [{kinds}]",
         f'export_statement "default" value: [{kinds}]',
     )
 

@@ -17,20 +17,25 @@ from structkit.processes import in_child
 from structkit.structure import Span
 
 LIMIT = 5.0  # seconds of CPU time: a function takes 0.0001, a megabyte 0.2
-MEMORY, TIMES = 1 << 30, 200  # bytes; code takes 200 times its size
+# bytes; code takes 200 times its size
+MEMORY = 1 << 30
+TIMES = 200
 LONG = 8_000  # bytes
 SHORT = 1_000  # bytes: the worst known text of this size takes 0.2 s
 SKIP, TAKE, ENTER, HIDE = range(4)
 ERROR = 0xFFFF
 LONE_CR = re.compile(rb"\r(?!\n)")
-BARE, CLASS = (b"", b""), (b"class A {", b"\n}")
+BARE = (b"", b"")
+CLASS = (b"class A {", b"\n}")
 INSIDE_WORD = re.compile(rb"(?<=[\w\x80-\xff])[\w\x80-\xff]")
 ENDLESS = (1 << 62, 1 << 62)
 
 # strings and comments that many languages have; an open one ends with its line or the text
 FLAGS = re.DOTALL | re.MULTILINE
-LINE, BLOCK = rb"//[^\n]*", rb"/\*.*?(?:\*/|\Z)"
-DOUBLE, SINGLE = rb'"(?:\\.|[^"\\\n])*+"?', rb"'(?:\\.|[^'\\\n])*+'?"
+LINE = rb"//[^\n]*"
+BLOCK = rb"/\*.*?(?:\*/|\Z)"
+DOUBLE = rb'"(?:\\.|[^"\\\n])*+"?'
+SINGLE = rb"'(?:\\.|[^'\\\n])*+'?"
 
 
 def nested(opening: bytes, closing: bytes, other: bytes) -> bytes:

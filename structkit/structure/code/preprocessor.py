@@ -298,7 +298,8 @@ def _macros(code: bytes) -> Iterator[Edit]:
         if text is not None:
             last = after
             yield start, after - text.endswith(b"("), text
-            before = b")" if text.endswith(b"(") else b"T" if text else before
+            if text:
+                before = b")" if text.endswith(b"(") else b"T"
 
 
 class _Reader:
@@ -427,7 +428,8 @@ class _Reader:
         for _ in range(3):
             name = QUALIFIED_NAME.match(self.code, at)
             angles = TEMPLATE_ARGUMENTS.match(self.code, name.end()) if name else None
-            at = angles.end() if angles else name.end() if name else at
+            if found := angles or name:
+                at = found.end()
             if not angles or not SCOPE_SIGN.match(self.code, at):
                 break
         while following := NEXT_TOKEN.match(self.code, at):

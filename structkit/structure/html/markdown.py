@@ -75,8 +75,10 @@ def _yaml_title(text: str) -> str | None:
             depth += isinstance(event, yaml.CollectionStartEvent)
             depth -= isinstance(event, yaml.CollectionEndEvent)
     except yaml.YAMLError:
+        if not YAML_KEY.match(text):
+            return None
         found = YAML_TITLE.search(text)
-        return (found[1] if found else "") if YAML_KEY.match(text) else None
+        return found[1] if found else ""
     return title
 
 

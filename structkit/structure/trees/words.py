@@ -52,7 +52,10 @@ _ENDING_QUOTES = (
 _CONTRACTIONS = (
     *(rf"\b({word})({rest})\b" for word, rest in (("can", "not"), ("d", "'ye"), ("gim", "me"))),
     *(rf"\b({word})({rest})\b" for word, rest in (("gon", "na"), ("got", "ta"), ("lem", "me"))),
-    *(r"\b(more)('n)\b", r"\b(wan)(na)(?=\s)", r" ('t)(is)\b", r" ('t)(was)\b"),
+    r"\b(more)('n)\b",
+    r"\b(wan)(na)(?=\s)",
+    r" ('t)(is)\b",
+    r" ('t)(was)\b",
 )
 _BEFORE = [(re.compile(rule), to) for rule, to in (*_STARTING_QUOTES, *_PUNCTUATION)]
 _AFTER = [(re.compile(rule), to) for rule, to in _ENDING_QUOTES]
