@@ -126,7 +126,7 @@ class MaskedLanguageHead(nn.Module):
         tokenizing = self.tokenizing
         prompt = tokenizing.prompts.get("document", "")
         texts = [prompt + text for text, _ in restored]
-        encoded = list(tokenizing.read(texts, "document", offsets=True))
+        encoded = list(tokenizing.encode_texts(texts, "document", offsets=True))
         cut = sum(bool(encoding.overflowing) for encoding in encoded)
         tokenizing.truncation.count("document", len(texts), cut)
         tokens = pad_tokens([each.ids for each in encoded], tokenizing.padding)

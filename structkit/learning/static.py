@@ -266,11 +266,13 @@ class TableTokenizing(Tokenizing):
         self.words = BertWords.of(tokenizer)
         self.characters = characters
 
-    def cut(self, texts: Sequence[str], kind: str) -> tuple[list[Sequence[int]], list[bool]]:
+    def truncated_ids(
+        self, texts: Sequence[str], kind: str
+    ) -> tuple[list[Sequence[int]], list[bool]]:
         length = self.lengths[kind]
         parts = [text[: self.characters and self.characters * length] for text in texts]
         if self.words is None:
-            ids, cut = super().cut(parts, kind)
+            ids, cut = super().truncated_ids(parts, kind)
         else:
             whole = [*map(self.words.ids, parts)]
             part = slice(-length, None) if self.from_end else slice(length)

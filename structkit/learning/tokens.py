@@ -110,7 +110,8 @@ class Tokenizing:
         self.untagged = False
         self.positions = positions
         self.padding = padding or 0  # it is masked: any token will do where there is none
-        self.lengths = self.trained = lengths
+        self.lengths = lengths
+        self.training_lengths = lengths
         self.prompts = dict(prompts or {})
         self.mcls_every = mcls_every
         self.truncation = Truncation()
@@ -137,7 +138,7 @@ class Tokenizing:
                 f"use {flag('length', self.positions)}",
                 status=2,
             )
-        self.lengths = {**self.trained, **({kind: length} if length else {})}
+        self.lengths = {**self.training_lengths, **({kind: length} if length else {})}
 
     def ids(self, texts: Sequence[str], kind: str) -> list[Sequence[int]]:
         """Return token ids without padding; longer texts are truncated and counted."""
@@ -146,22 +147,16 @@ class Tokenizing:
         if self.mcls_every:
             return self._with_cls_tokens(texts, kind)
         length = self.lengths[kind]
-        shorter = texts if self.from_end else [beginning(text, length) for text in texts]
-        ids, cut = self.cut(shorter, kind)
-        # where a beginning turns out to have too few tokens, the whole text is read
-        again = [
-            place
-            for place, text in enumerate(texts)
-            if not cut[place] and len(shorter[place]) < len(text)
-        ]
-        if again:
-            longer, whole = self.cut([texts[place] for place in again], kind)
-            for place, each, more in zip(again, longer, whole, strict=True):
-                ids[place], cut[place] = each, more
-        self.truncation.count(kind, len(texts), sum(cut))
+        beginnings = texts if self.from_end else [beginning(text, length) for text in texts]
+        ids, is_cut = self.truncated_ids(beginnings, kind)
+        for row, text in enumerate(texts):
+            # a beginning that has too few tokens: the whole text is read
+            if not is_cut[row] and len(beginnings[row]) < len(text):
+                (ids[row],), (is_cut[row],) = self.truncated_ids([text], kind)
+        self.truncation.count(kind, len(texts), sum(is_cut))
         return ids
 
-    def read(
+    def encode_texts(
         self, texts: Sequence[str], kind: str, *, offsets: bool = False, whole: bool = False
     ) -> Iterator[Encoding]:
         """Yield the tokens of texts, cut to the kind's length; of `whole` bare."""
@@ -176,23 +171,26 @@ class Tokenizing:
         for some in group_by_size(texts, (len, MAX_SLICE_CHARACTERS)):
             yield from encode(some, add_special_tokens=special)
 
-    def cut(self, texts: Sequence[str], kind: str) -> tuple[list[Sequence[int]], list[bool]]:
+    def truncated_ids(
+        self, texts: Sequence[str], kind: str
+    ) -> tuple[list[Sequence[int]], list[bool]]:
         """Return token ids, cut to the kind's length, and whether they were cut."""
-        ids, cut = list[Sequence[int]](), list[bool]()
-        for encoding in self.read(texts, kind):
+        ids: list[Sequence[int]] = []
+        is_cut: list[bool] = []
+        for encoding in self.encode_texts(texts, kind):
             ids.append(array("I", encoding.ids))
-            cut.append(bool(encoding.overflowing))
-        return ids, cut
+            is_cut.append(bool(encoding.overflowing))
+        return ids, is_cut
 
     def _with_cls_tokens(self, texts: Sequence[str], kind: str) -> list[Sequence[int]]:
         assert self.mcls_every
         # as many groups of `every` tokens with a CLS token as fit, and a part of one more
         groups, rest = divmod(self.lengths[kind] - len(self.closing), self.mcls_every + 1)
-        most = groups * self.mcls_every + max(0, rest - 1)
-        contents = [each.ids for each in self.read(texts, kind, whole=True)]
-        cut = sum(len(content) > most for content in contents)
+        longest = groups * self.mcls_every + max(0, rest - 1)
+        contents = [encoding.ids for encoding in self.encode_texts(texts, kind, whole=True)]
+        cut = sum(len(content) > longest for content in contents)
         self.truncation.count(kind, len(texts), cut)
-        return [self.with_special_tokens(content[:most]) for content in contents]
+        return [self.with_special_tokens(content[:longest]) for content in contents]
 
     def with_special_tokens(self, content: Sequence[int]) -> list[int]:
         """Return token ids with a text's special tokens, and CLS tokens between for mcls."""
@@ -208,8 +206,8 @@ class Tokenizing:
 
         A text without tokens is one chunk. Errors: `UserError` if the model cannot read so many.
         """
-        both = [self.prompts.get(kind, ""), text]
-        before, encoded = self.read(both, kind, offsets=True, whole=True)
+        prompt_and_text = [self.prompts.get(kind, ""), text]
+        before, encoded = self.encode_texts(prompt_and_text, kind, offsets=True, whole=True)
         prompt, ids, offsets = before.ids, encoded.ids, encoded.offsets
         longest = len(self.with_special_tokens([*prompt, *[0] * size]))
         if self.positions and longest > self.positions:
@@ -221,12 +219,12 @@ class Tokenizing:
                 status=2,
             )
         self.truncation.count(kind, 1)
-        found = []
+        chunks = []
         for start in range(0, max(1, len(ids)), size):
-            places = offsets[start : start + size] or [(0, 0)]
+            spans = offsets[start : start + size] or [(0, 0)]
             content = self.with_special_tokens(prompt + ids[start : start + size])
-            found.append(Chunk(content, places[0][0], places[-1][1]))
-        return found
+            chunks.append(Chunk(content, spans[0][0], spans[-1][1]))
+        return chunks
 
 
 def beginning(text: str, tokens: int) -> str:
@@ -251,6 +249,7 @@ def special_tokens(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
     tokenizer.no_truncation()
     encoded = tokenizer.encode("a")
     ids, special = encoded.ids, encoded.special_tokens_mask
-    first = special.index(0) if 0 in special else len(ids)
-    last = len(ids) - special[::-1].index(0) if 0 in special else len(ids)
-    return ids[:first], ids[last:]
+    if 0 not in special:
+        return ids, []
+    after = special[::-1].index(0)  # tokens after the text
+    return ids[: special.index(0)], ids[len(ids) - after :]

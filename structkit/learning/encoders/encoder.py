@@ -96,10 +96,11 @@ def hidden_states_of(model: Any, tokens: Tokens) -> Tensor:
     """Return the encoder's last states, (batch, length, dim)."""
     reader = model.get_encoder() if model.config.is_encoder_decoder else model
     mask = attention_mask(model, tokens.mask, tokens.ids.shape[1])
-    # a decoder would keep the keys and values of all layers, for tokens that never follow
-    kept = "use_cache" in inspect.signature(reader.forward).parameters
-    cache = {"use_cache": False} if kept else {}
-    hidden_states: Tensor = reader(input_ids=tokens.ids, attention_mask=mask, **cache)[0]
+    options = {}
+    if "use_cache" in inspect.signature(reader.forward).parameters:
+        # a decoder would keep the keys and values of all layers, for tokens that never follow
+        options["use_cache"] = False
+    hidden_states: Tensor = reader(input_ids=tokens.ids, attention_mask=mask, **options)[0]
     return hidden_states
 
 
@@ -142,12 +143,12 @@ class Encoder(TokenModel, TorchModel):
             from_end=tokenizer.truncation_side == "left",
         )
         self.truncation = self.tokenizing.truncation
-        self._metadata = metadata  # of rows
+        self._row_metadata = metadata
 
     @cached_property
     def row_tokens(self) -> RowTokens:
         """Which tokens have a row."""
-        return RowTokens(self.tokenizer, self._metadata)
+        return RowTokens(self.tokenizer, self._row_metadata)
 
     @property
     def width(self) -> int:
@@ -189,9 +190,8 @@ class Encoder(TokenModel, TorchModel):
 
         It is 0 for tokens without one; the second tensor, (batch, length), says which have one.
         """
-        tokens, there = self.row_tokens.expanded(tokens, side, self.tokenizing.lengths[side])
-        width = there.shape[1]
-
+        tokens, has_row = self.row_tokens.expanded(tokens, side, self.tokenizing.lengths[side])
+        width = has_row.shape[1]
         unread = side == "query" and self.row_tokens.unread
 
         def computed(_: Tensor, piece: Tokens) -> Tensor:
@@ -200,7 +200,7 @@ class Encoder(TokenModel, TorchModel):
             rows = functional.normalize(self.finish(states), dim=-1)
             return functional.pad(rows, (0, 0, 0, width - rows.shape[1]))
 
-        return self.in_pieces(tokens, computed) * there.unsqueeze(-1), there
+        return self.in_pieces(tokens, computed) * has_row.unsqueeze(-1), has_row
 
     def hidden_states(self, tokens: Tokens, *, first: bool = False) -> Tensor:
         """Return the last states, (batch, length, dim); `first`: the first tokens'."""
@@ -366,9 +366,9 @@ def write_modules(folder: Path, encoder: Encoder) -> None:
         return
     if not rows:
         (folder / "1_Pooling").mkdir()
-        said: Record = {"word_embedding_dimension": state_width(encoder.model)}
-        said |= {key: name == POOLING_NAMES[pooling] for key, name in POOLING_FLAGS.items()}
-        write_json(folder / "1_Pooling" / "config.json", said)
+        config: Record = {"word_embedding_dimension": state_width(encoder.model)}
+        config |= {key: name == POOLING_NAMES[pooling] for key, name in POOLING_FLAGS.items()}
+        write_json(folder / "1_Pooling" / "config.json", config)
     lengths = metadata["lengths"]
     reading = {"max_seq_length": lengths["document"]}
     if not rows and lengths["query"] != lengths["document"]:

@@ -280,7 +280,7 @@ class Training:
             "texts": dict(truncation.texts),
             "seconds_per_step": round(trainer.seconds, 4),
             **({"bits": f"may differ in an equal run: {why}"} if why else {}),
-            "before": trainer.before,
+            "before": trainer.earlier_seconds,
         }
 
     def write_metadata(self, folder: Path, metadata: Record) -> None:

@@ -202,12 +202,12 @@ class Trainer:
         # of the loss and each of its parts: first, last, sum, count; stages may have different ones
         self.parts: dict[str, dict[str, float]] = {}
         self.started = time.monotonic()
-        self.before = 0.0  # seconds of the runs that this one continues
+        self.earlier_seconds = 0.0  # seconds of the runs that this one continues
         self.seconds = 0.0  # of a step
-        self.unread: Callable[[], None] | None = None  # reads the loss of a step, and logs it
+        self.pending_loss: Callable[[], None] | None = None  # reads the loss of a step, and logs it
         self.log = Log(options, silent=rank() > 0)
-        self.saved: Future[None] = Future()  # the last checkpoint that a thread wrote
-        self.saved.set_result(None)
+        self.checkpoint_written: Future[None] = Future()  # the last checkpoint that a thread wrote
+        self.checkpoint_written.set_result(None)
 
     @cached_property
     def optimizer(self) -> torch.optim.Optimizer:
@@ -266,8 +266,8 @@ class Trainer:
                     self._save()
                 if stop:
                     break
-            self._read()
-            self.saved.result()
+            self._read_loss()
+            self.checkpoint_written.result()
             total(0)  # the others end when the last checkpoint is there
         if self.step < steps:
             say(f"stopped at step {self.step:,} of {steps:,}; add {flag('resume')} to continue")
@@ -280,7 +280,7 @@ class Trainer:
         """Measure the held-out records when it is due; a stage ends with its best model."""
         step, held_out, end = self.step, self.held_out, self.plan.end(self.step)
         if held_out and (step == end or step % self.plan.validate_every == 0):
-            self._read()
+            self._read_loss()
             self.batches.wait_idle()
             numbers = held_out.measure(step, self.plan.step(step - 1).stage)
             self.log.line({"step": step, **numbers})
@@ -308,18 +308,20 @@ class Trainer:
             torch.nn.utils.clip_grad_norm_(self.module.parameters(), longest)
         self.optimizer.step()
         self.records += len(step.indices)
-        self._read()  # the loss of the step before: a GPU is not waited for
-        self.unread = partial(self._count, step, numbers, self.optimizer.param_groups[0]["lr"])
+        self._read_loss()  # the loss of the step before: a GPU is not waited for
+        self.pending_loss = partial(
+            self._count_loss, step, numbers, self.optimizer.param_groups[0]["lr"]
+        )
         if self.on_cpu:
-            self._read()
+            self._read_loss()
 
-    def _read(self) -> None:
+    def _read_loss(self) -> None:
         """Read the loss of the last step, and log it, if that is left to do."""
-        unread, self.unread = self.unread, None
-        if unread:
-            unread()
+        read_loss, self.pending_loss = self.pending_loss, None
+        if read_loss:
+            read_loss()
 
-    def _count(self, step: Step, numbers: LossReader, learning_rate: float) -> None:
+    def _count_loss(self, step: Step, numbers: LossReader, learning_rate: float) -> None:
         parts = numbers()
         if not math.isfinite(parts["loss"]):
             raise UserError(
@@ -333,18 +335,18 @@ class Trainer:
 
     def _save(self) -> None:
         """Write a checkpoint, by one process for all; a training on a GPU goes on meanwhile."""
-        self._read()
+        self._read_loss()
         self.batches.wait_idle()
         truncation = self.truncation()
         if rank():
             return
-        self.saved.result()  # two at a time would need twice the memory
+        self.checkpoint_written.result()  # two at a time would need twice the memory
         state = {
             "module": trained_state(self.module),
             "optimizer": self.optimizer.state_dict(),
             "truncation": truncation.state(),
             **{name: getattr(self, name) for name in PROGRESS_FIELDS},
-            "seconds": self.before + time.monotonic() - self.started,
+            "seconds": self.earlier_seconds + time.monotonic() - self.started,
             "log": self.log.state(),
             **({} if self.held_out is None else {"held_out": self.held_out.state()}),
         }
@@ -352,7 +354,7 @@ class Trainer:
             self.folder.save(self.step, state)
             return
         copied = tree_map_only(Tensor, lambda each: each.to("cpu", copy=True), state)
-        self.saved = self.writer.submit(self.folder.save, self.step, copied)
+        self.checkpoint_written = self.writer.submit(self.folder.save, self.step, copied)
 
     def truncation(self) -> Truncation:
         """Return the counts of cut texts over all processes."""
@@ -370,7 +372,7 @@ class Trainer:
         self.optimizer.load_state_dict(state["optimizer"])
         for name in PROGRESS_FIELDS:
             setattr(self, name, state[name])
-        self.before = state["seconds"]
+        self.earlier_seconds = state["seconds"]
         self.log.load(state["log"])
         if self.held_out:
             self.held_out.load(state["held_out"])
