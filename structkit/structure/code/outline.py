@@ -13,7 +13,7 @@ from typing import Literal
 import tree_sitter
 
 from structkit.structure.code.bodies import error_bytes, without_broken_bodies
-from structkit.structure.code.grammar import Grammar, line_feeds
+from structkit.structure.code.grammar import Grammar, blank_out, line_feeds
 
 MAX_SCOPES = 16  # containers of a definition to name: generated code may have thousands
 MAX_NAME_CHARACTERS = 200
@@ -50,6 +50,8 @@ KEY = re.compile(
 IDENTIFIER = re.compile(r"~?\w+")
 RULER_LINE = re.compile(r"^[ \t]*[-=*#~_/+]{3,}[ \t]*$\n?", re.MULTILINE)
 
+# no code: a query takes time quadratic in the length of such a run
+SIGN_RUN = re.compile(rb"(?<=[^\w\s\"'`]{8})(?:[^\w\s\"'`]\s*+){200,}+")
 FUNCTION = "function"  # the kind of a definition that is no scope
 ByteSpan = tuple[int, int]
 # the comments and attributes before a definition, nearest first, and the node before them
@@ -338,7 +340,9 @@ class Outline:
     ) -> tuple[tree_sitter.Tree, tree_sitter.Tree]:
         """Return the trees of code with errors: without bodies that have some, and the whole."""
         repair = self.repair or grammar.repair
-        repaired = repair(data) if repair else data
+        repaired = blank_out(SIGN_RUN, data)
+        if repair:
+            repaired = repair(repaired)
         if repaired != data:
             tree = grammar.parser.parse(repaired)
         if self.heads and tree.root_node.has_error:

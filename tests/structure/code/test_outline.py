@@ -173,3 +173,8 @@ def test_a_language_says_how_its_comments_begin():
     outline = replace(load("language", "ruby").outline, comments=comments)
     parsed = outline.parse(text, text.encode())
     assert ["Adds.\n-- More."] == [parsed.doc_comment(each) for each in parsed.definitions]
+
+
+def test_signs_without_code_are_skipped_in_linear_time():
+    text = "int f() {}\n" + "({*" * 20_000
+    assert ["f"] == [each.name for each in program("cpp", text).definitions]
