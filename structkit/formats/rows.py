@@ -63,6 +63,7 @@ class _LineRows:
     def __init__(self, files: Sequence[str] = ()) -> None:
         self.files = list(files) or ["-"]
         self.lines = Lines(self.files)  # a wrong name is reported before any work
+        self.most = max_record_bytes()
         self.raw = b""
         self.count = 0
         self._line = 0
@@ -92,7 +93,7 @@ class _LineRows:
 
     def check_length(self, row: bytes | bytearray) -> None:
         """Raise if a row is too long so far."""
-        if len(row) > max_record_bytes():
+        if len(row) > self.most:
             raise too_long().at(self.lines.file)
 
 
@@ -148,7 +149,7 @@ class DelimitedRows(_LineRows):
         def row() -> list[str] | csv.Error | None:
             nonlocal reader
             # of a cell whose quote is not closed; the limit is the whole process's
-            before = csv.field_size_limit(max_record_bytes())
+            before = csv.field_size_limit(self.most)
             try:
                 return next(reader, None)
             except csv.Error as error:
