@@ -35,10 +35,10 @@ ROLE_FILE_NAMES = frozenset("index init main lib mod package doc".split())
 SYMBOL = re.compile(r"[^\W\d]\w*(?:(?:::|\\|->|\.|#)[^\W\d]\w*)*")
 SYMBOL_SEPARATOR = re.compile(r"::|\\|->|\.|#")
 
-# removed by NFKC_Casefold, except the zero width space, which parts words; and trade marks,
-# which NFKC makes letters of the word before them
+# removed by NFKC_Casefold, except the zero width space, which parts words; trade marks, which NFKC
+# makes letters of the word before them; and Arabic vowel marks and tatweel, as Lucene does
 IGNORED_CHARACTERS = (
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c-\u200f\u202a-\u202e\u2060-\u206f"
+    "\u00ad\u034f\u061c\u0640\u064b-\u0652\u0670\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c-\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff\u2120\u2122"
 )
 # scripts that write words without a space: Chinese, Japanese, Thai and its neighbors; and Korean,
@@ -111,10 +111,12 @@ def normalize(text: str) -> str:
 def fold(word: str) -> str:
     """Return a word of a normalized text without its case.
 
-    >>> fold("STRASSE") == fold("Straße")
-    True
+    >>> fold("STRASSE") == fold("Straße"), fold("İstanbul")
+    (True, 'istanbul')
     """
-    return word.lower() if word.isascii() else unicodedata.normalize("NFC", word.casefold())
+    if word.isascii():
+        return word.lower()
+    return unicodedata.normalize("NFC", word.casefold()).replace("i\u0307", "i")
 
 
 def split_words(text: str, *, document: bool = False) -> list[str]:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from structkit.searching.lines import best_rows
 from structkit.searching.words import (
     IGNORED_PATTERN,
+    fold,
     folded_words,
     name_parts,
     occurrences,
@@ -138,3 +139,18 @@ def test_ask_finds_them(here, tmp_path: Path, ending):
     done = here("ask", ".", "-k", "1", "--no-model", "--no-cache", input=questions)
     found = [json.loads(line)["path"] for line in done.stdout.splitlines()]
     assert [f"{name}.{ending}" for _, name in ASKED] == found
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        ("كِتَابٌ", "كتاب"),  # with vowel marks
+        ("مُحَمَّد", "محمد"),  # and a doubled letter
+        ("هٰذا", "هذا"),
+        ("كتـــاب", "كتاب"),  # drawn out
+        ("İSTANBUL", "istanbul"),
+        ("I\u0307stanbul", "istanbul"),
+    ],
+)
+def test_marks_that_writers_leave_out_change_no_word(written, asked):
+    assert folded_words(written) == folded_words(asked) == [fold(asked)]
