@@ -297,6 +297,7 @@ def score(
     per_query: bool = False,
     by: str | None = None,
     mean: bool = False,
+    exclude_self: bool = False,
     passages: Files = (),
     task: Literal['similarity', 'classification', 'space', 'suite', 'trees'] | None = None,
 ) -> Iterator[Record]: ...
@@ -324,6 +325,7 @@ def search(
     offline: bool = False,
     query_field: str | None = None,
     backend: str | None = None,
+    exclude_self: bool = False,
     texts: Files = (),
 ) -> Iterator[Record]: ...
 

@@ -109,6 +109,9 @@ class Settings(WordOptions, SearchOptions):
         complete="backend",
         group=INDEX_GROUP,
     )
+    exclude_self: bool = setting(
+        False, "Leave out the document with the query's own id (BEIR: ArguAna, Quora)."
+    )
     texts: tuple[str, ...] = file_setting(
         "File with the records whose embeddings CORPUS holds, for hybrid and for the list of "
         "{query}.",
@@ -142,26 +145,35 @@ def search(settings: Settings) -> Iterator[Record]:
     queries = question_records(
         settings.query, settings.queries, encoded=bool(model), texts=method != "dense"
     )
+    depth = (settings.k or 100) + settings.exclude_self
     encodes = bool(model) and method != "bm25" and holds_texts(settings.corpus)
     _check_method(settings, method, encodes=encodes)
     if method == "bm25":
         from structkit.searching.lexical import lexical_index
 
         index = lexical_index(settings.corpus, settings, save_index=settings.save_index)
-        rankings = bm25_rankings(index, queries, settings.query_field, settings.k or 100)
+        rankings = bm25_rankings(index, queries, settings.query_field, depth)
     else:
         rankings = _rankings_with_embeddings(
-            settings, queries, model, encodes, hybrid=method == "hybrid"
+            settings, queries, depth, model, encodes, hybrid=method == "hybrid"
         )
     query_id = None
     for query_id, hits in rankings:
+        if settings.exclude_self:
+            hits = [hit for hit in hits if hit.doc_id != query_id][: settings.k or 100]
         yield from run_records(query_id, hits)
     if query_id is None:
         say(f"{queries.lines.file} holds no queries; the run is empty")
 
 
 def _rankings_with_embeddings(
-    settings: Settings, queries: Records, model: str | None, encodes: bool, *, hybrid: bool
+    settings: Settings,
+    queries: Records,
+    k: int,
+    model: str | None,
+    encodes: bool,
+    *,
+    hybrid: bool,
 ) -> Iterator[Ranked]:
     """Yield the rankings of queries by embeddings, or in a `hybrid` by words as well.
 
@@ -169,7 +181,7 @@ def _rankings_with_embeddings(
     """
     from structkit.searching.hits import Backend, EmbeddedCorpus, dense_rankings
 
-    files, k, encoding, corpus = settings.corpus, settings.k or 100, None, None
+    files, encoding, corpus = settings.corpus, None, None
     if model and encodes:
         encoding, corpus = _encode_corpus(settings, model)
     elif model:

@@ -8,7 +8,7 @@ import orjson
 import pytest
 from scipy.stats import bootstrap
 
-from structkit import score
+from structkit import score, search
 from structkit.cli.main import app
 from structkit.errors import UserError
 from structkit.reproducibility import key
@@ -146,3 +146,21 @@ def test_a_value_below_its_limit_fails_when_all_is_written(
     assert (status, written) == (done.returncode, len(done.stdout.splitlines()))
     said = done.stderr.decode().rstrip("\n").removeprefix("structkit: ")
     assert said.startswith(told) and bool(said) == bool(told) and "\n" not in said
+
+
+def test_a_query_that_is_a_document_does_not_find_itself():
+    """As BEIR scores ArguAna, and MTEB with ignore_identical_ids."""
+    texts = ["tea and milk", "tea with milk", "milk", "coffee"]
+    corpus = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
+    qrels = [{"query_id": "0", "doc_id": "1", "relevance": 1}]
+    found = [*search(corpus, queries=corpus, method="bm25", k=2)]
+    without = [*search(corpus, queries=corpus, method="bm25", k=1, exclude_self=True)]
+    pairs = [(hit["query_id"], hit["doc_id"]) for hit in found]
+    assert [(hit["query_id"], hit["doc_id"]) for hit in without] == [
+        (query, doc) for query, doc in pairs if query != doc
+    ]
+    for run, excluded in ((found, True), (without, False)):
+        (scores,) = score({"r": run}, qrels=qrels, measures=["RR@10"], exclude_self=excluded)
+        assert scores["RR@10"] == 1.0
+    with pytest.raises(UserError, match="leaves out the answers of"):
+        list(score({"r": found}, qrels="self", exclude_self=True))

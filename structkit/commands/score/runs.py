@@ -73,6 +73,11 @@ class Settings(Compared):
         requires="by",
         group=QRELS_GROUP,
     )
+    exclude_self: bool = setting(
+        False,
+        "Leave out the document with the query's own id (BEIR: ArguAna, Quora).",
+        group=QRELS_GROUP,
+    )
     passages: tuple[str, ...] = file_setting(
         "File of the parts that the runs rank, with `doc_id` or `path`, and `lines`. A judged "
         "document has the rank of its first part that overlaps `start_line` to `end_line`.",
@@ -85,6 +90,8 @@ class Settings(Compared):
         alone = self.queries and not self.by
         problems = {
             f"{flag('gains')} goes with a file of {qrels}": self.qrels == "self" and self.gains,
+            f"{flag('exclude_self')} leaves out the answers of {own}": self.qrels == "self"
+            and self.exclude_self,
             f"{flag('queries')} goes with {own} or {flag('by')}": self.qrels != "self" and alone,
         }
         for problem, is_there in problems.items():
@@ -103,9 +110,10 @@ def score_runs(settings: Settings) -> Iterator[Record]:
         raise UserError(problem, "name another run", status=2)
     asked = read_values(settings.queries, settings.by)
     judgements = Judgements(settings.qrels or "", list(asked), settings.gains, settings.passages)
-    others = {name: _evaluate(path, judgements, names) for name, path in against.items()}
+    excluded = settings.exclude_self
+    others = {name: _evaluate(path, judgements, names, excluded) for name, path in against.items()}
     for run, path in settings.named_runs.items():
-        evaluation = _evaluate(path, judgements, names)
+        evaluation = _evaluate(path, judgements, names, excluded)
         if settings.per_query:
             rows = evaluation.values.tolist()
             for query_id, row in zip(evaluation.query_ids, rows, strict=True):
@@ -134,11 +142,17 @@ def _measure_names(measures: Sequence[str]) -> list[str]:
     return names
 
 
-def _evaluate(path: str, judgements: Judgements, measures: Sequence[str]) -> Evaluation:
+def _evaluate(
+    path: str, judgements: Judgements, measures: Sequence[str], exclude_self: bool
+) -> Evaluation:
     from structkit.scoring.measures import evaluate
     from structkit.scoring.runs import read_run
 
     run = read_run(path)
+    if exclude_self:
+        for query_id, documents in run.items():
+            documents.pop(query_id, None)
+        run = {query_id: documents for query_id, documents in run.items() if documents}
     try:
         return evaluate(*judgements.of(run), measures)
     except UserError as error:
