@@ -13,16 +13,19 @@ from __future__ import annotations
 
 import argparse
 import gzip
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 from scipy.stats import rankdata
 
 from structkit.embeddings.pairs import read_pairs
 from structkit.scoring.classification import TRAIN_SPLIT, right_answers, split_pairs
-from structkit.scoring.similarity import cosines
+from structkit.scoring.measures import Values
+from structkit.scoring.similarity import bootstrap, correlation, cosines
+from structkit.scoring.suite import MEAN_OF_TASKS, TaskResults
 
 Record = dict[str, Any]
 
@@ -102,6 +105,29 @@ def pair_values(embedded: Path) -> dict[str, list[Record]]:
             for values in zip(*columns.values(), strict=True)
         ]
     return found
+
+
+def suite_results(sets: Mapping[str, Sequence[Record]], run: str) -> TaskResults:
+    """What `score --task suite` says of a run, from the values of its pairs."""
+    found: TaskResults = {}
+    for task, rows in sets.items():
+        chosen = [row for row in rows if row["run"] == run]
+        if "rank" in chosen[0]:
+            ranks, gold = (np.array([row[name] for row in chosen]) for name in ("rank", "gold"))
+            value, draws = correlation(ranks, gold)
+        else:
+            right = np.array([row["right"] for row in chosen])
+            value = float(right.mean())
+            draws = bootstrap(len(right), right_share(right))
+        found[task] = 100 * value, 100 * draws
+    values, draws_of_tasks = zip(*found.values(), strict=True)
+    found[MEAN_OF_TASKS] = float(np.mean(values)), np.mean(draws_of_tasks, axis=0)
+    return found
+
+
+def right_share(right: Values) -> Callable[[Any], Values]:
+    """Return the mean of drawn pairs, (draws,), as a function of their rows (draws, pairs)."""
+    return lambda drawn: np.asarray(right[drawn].mean(axis=1))
 
 
 def join(sets: Mapping[str, list[Record]], table: Path) -> dict[str, list[Record]]:

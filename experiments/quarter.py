@@ -191,15 +191,20 @@ class Queue:
                 file.writelines([f"== {log.stem}\n".encode(), *lines])
 
 
-def within(command: Sequence[str], limit: float, output: Any) -> int | None:
-    """Run a command; at its limit stop it as by Ctrl-C. Returns its status; None if stopped."""
+def within(
+    command: Sequence[str], limit: float, output: Any, locks: Sequence[int] = ()
+) -> int | None:
+    """Run a command; at its limit stop it as by Ctrl-C. Returns its status; None if stopped.
+
+    It holds the `locks`, descriptors of files, even if this process is killed before it.
+    """
     # variables of this make are not those of the other
     own = {
         name: each for name, each in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))
     }
     process = subprocess.Popen(
         command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=own,
-        start_new_session=True,
+        start_new_session=True, pass_fds=locks,
     )  # fmt: skip
     try:
         return process.wait(max(0.0, limit))

@@ -4,7 +4,7 @@
 
 queue: $(INSTALLED) ## Run the next missing seed, and all after it, on one core: make -C experiments queue DATA=FOLDER
 	$(call needs,strae_eval)
-	@nice -n 19 $(BIN)/python -m experiments.queue run --data '$(DATA)' $(if $(LIMIT),--limit $(LIMIT))
+	@OMP_NUM_THREADS=1 nice -n 19 $(BIN)/python -m experiments.queue run --data '$(DATA)' $(if $(LIMIT),--limit $(LIMIT))
 
 queue-state: $(INSTALLED) ## What of the queue is done, what is next, and how many hours are left
 	@$(BIN)/python -m experiments.queue state

@@ -2,13 +2,15 @@
 
     python -m experiments.queue run --data FOLDER
     python -m experiments.queue state
+    python -m experiments.queue gather NAME --data FOLDER
 
 experiments/queue.yaml has the entries in order. `run` takes one seed after the other on one
 core and stops at none that fails. When a seed is finished, its values of each query are in
 experiments/queued/NAME@SEED.values.jsonl.gz, with NAME@SEED.json beside them: commit both. What is
 in that folder is not run again, so a new clone continues with the next missing seed; in the same
 clone, trainings that were interrupted continue from their checkpoints. `state` prints the list and
-writes it to experiments/queued/README.md.
+writes it to experiments/queued/README.md. `gather` makes experiments/reports/NAME.json of finished
+seeds, as the list says.
 """
 
 from __future__ import annotations
@@ -25,13 +27,17 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 import yaml
 
-from experiments.kept import Record, keep, pair_values
+from experiments.kept import Record, by_run, keep, kept, pair_values, suite_results
+from experiments.pooling import pooled
 from experiments.quarter import EXPERIMENTS, within
-from experiments.report import losses
+from experiments.report import REPORTS, losses, of_seeds, of_sets, sha256
+from experiments.report import state as state_hypotheses
 from structkit.commands.score.table import score_table
+from structkit.scoring.suite import MEAN_OF_TASKS, TaskResults, compare_models, summary
 from tests.jsonl import read
 
 LIST = Path("experiments/queue.yaml")
@@ -78,10 +84,10 @@ class Entry:
 
 def entries() -> list[Entry]:
     """Return the entries of the list, in order."""
-    return [Entry(**each) for each in _content()["entries"]]
+    return [Entry(**each) for each in content()["entries"]]
 
 
-def _content() -> Any:
+def content() -> Any:
     return yaml.safe_load(LIST.read_text("utf-8"))
 
 
@@ -92,10 +98,9 @@ def missing(entry: Entry) -> list[int]:
 
 def run(data: str, limit: int | None = None) -> None:
     """Run every missing seed, in order; after `limit` seeds, stop."""
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, signal.default_int_handler)
     RUNS.mkdir(parents=True, exist_ok=True)
-    os.environ["OMP_NUM_THREADS"] = "1"
+    if hasattr(os, "sched_setaffinity"):  # all that it starts shares one core
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     with (RUNS / "running").open("a+") as running:
         try:
             fcntl.flock(running, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -109,7 +114,7 @@ def run(data: str, limit: int | None = None) -> None:
             running.truncate(0)
             running.write(f"{entry.name}@{seed}")
             running.flush()
-            if run_seed(entry, seed, data):
+            if run_seed(entry, seed, data, running.fileno()):
                 finished += 1
             else:
                 failed.append(f"{entry.name}@{seed}")
@@ -126,18 +131,27 @@ def following(failed: Sequence[str] = ()) -> tuple[Entry, int] | None:
     return None
 
 
-def run_seed(entry: Entry, seed: int, data: str) -> bool:
-    """Run a seed and keep its values; return whether it succeeded."""
+def run_seed(entry: Entry, seed: int, data: str, lock: int) -> bool:
+    """Run a seed and keep its values; return whether it succeeded.
+
+    What runs holds the lock, too: if the queue is killed, no other starts beside it.
+    """
     restored = list(restore())
     words = [f"{name}={value}".format(seed=seed) for name, value in entry.variables.items()]
     old = [word for path in restored for word in ("-o", path)]
     goals = [str(path) for path in entry.files(seed)]
-    command = ["make", "--no-print-directory", EXPERIMENTS, f"DATA={data}", *_content()["defaults"]]
+    command = ["make", "--no-print-directory", EXPERIMENTS, f"DATA={data}", *content()["defaults"]]
     log, started = RUNS / f"{entry.name}@{seed}.log", time.monotonic()
     print(f"{entry.name}@{seed}: started", flush=True)
-    with log.open("ab") as output:
-        status = within([*command, *old, *words, *entry.first, *goals], 365 * DAY_SECONDS, output)
-    minutes = (time.monotonic() - started) / 60
+    spent = RUNS / f"{entry.name}@{seed}.minutes"  # of earlier runs, which were stopped
+    before = float(spent.read_text("utf-8")) if spent.exists() else 0.0
+    try:
+        with log.open("ab") as output:
+            words = [*command, *old, *words, *entry.first, *goals]
+            status = within(words, 365 * DAY_SECONDS, output, [lock])
+    finally:
+        minutes = before + (time.monotonic() - started) / 60
+        spent.write_text(f"{minutes}", "utf-8")
     if status:
         print(f"{entry.name}@{seed}: failed with status {status}, see {log}", flush=True)
         return False
@@ -160,12 +174,14 @@ def finish(entry: Entry, seed: int, minutes: float) -> None:
     """Keep the values of a seed, its trainings and its small files; the last file completes it."""
     sets: dict[str, list[Record]] = {}
     for path in entry.files(seed):
-        kept = pair_values(path) if entry.pairs else {path.stem.removeprefix("values-"): read(path)}
-        for name, rows in kept.items():
+        of_path = (
+            {path.stem.removeprefix("values-"): read(path)} if entry.values else pair_values(path)
+        )
+        for name, rows in of_path.items():
             sets.setdefault(name, []).extend(rows)
     target = entry.table(seed)
     keep(sets, target)
-    content = {
+    finished = {
         "entry": entry.name,
         "seed": seed,
         "date": f"{date.today()}",
@@ -174,7 +190,7 @@ def finish(entry: Entry, seed: int, minutes: float) -> None:
         "files": {name: Path(name).read_text("utf-8") for name in entry.keep},
     }
     partial = target.with_suffix(".partial")
-    partial.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))
+    partial.write_bytes(orjson.dumps(finished, option=orjson.OPT_INDENT_2))
     partial.replace(target)
     PAGE.write_text(page(), "utf-8")
 
@@ -234,6 +250,67 @@ def running_seed() -> str:
     return ""
 
 
+def gather(name: str, data: Path) -> None:
+    """Write a report of finished seeds, and the values of each query beside it."""
+    asked = content()["reports"][name]
+    target = REPORTS / f"{name}.json"
+    by_name = {entry.name: entry for entry in entries()}
+    tables = [
+        by_name[entry].table(seed)
+        for entry in asked["entries"]
+        for seed in by_name[entry].seeds
+        if by_name[entry].table(seed).exists()
+    ]
+    sets: dict[str, list[Record]] = {}
+    for table_of_seed in tables:
+        for of_set, rows in kept(table_of_seed).items():
+            known = by_run(sets.get(of_set, ()))  # what no seed changes is in every table
+            sets.setdefault(of_set, []).extend(row for row in rows if row["run"] not in known)
+    keep(sets, target)
+    finished = [orjson.loads(path.read_bytes()) for path in tables]
+    files = [path for pattern in asked["data"] for path in sorted(data.glob(pattern))]
+    pools = [pool.split() for pool in asked.get("pools", [])]
+    suite = any("rank" in rows[0] for rows in sets.values())
+    if suite:
+        rows, comparisons = suite_tables(sets, asked["against"])
+    else:
+        rows, comparisons = of_sets(sets, asked["against"], pools=pools)
+        comparisons += [each for pool in pools for each in pooled(comparisons, *pool)]
+    report = {
+        "title": asked["title"],
+        "command": "make -C experiments queue",
+        "seeds": sorted({f"{each['seed']}" for each in finished}, key=int),
+        "data": {f"{path.parent.name}/{path.name}": sha256(path) for path in files},
+        "hypotheses": state_hypotheses(comparisons, asked["stated"]),
+        "rows": rows,
+        "comparisons": comparisons,
+        "trainings": [training for each in finished for training in each["trainings"]],
+    }
+    target.write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+
+
+def suite_tables(
+    sets: Mapping[str, Sequence[Record]], against: Sequence[str]
+) -> tuple[list[Record], list[Record]]:
+    """Return the rows of a suite, and the comparisons of its systems by the Score."""
+    results: dict[str, dict[str, TaskResults]] = {}  # by system and seed
+    for run in by_run(next(iter(sets.values()))):
+        system, _, seed = run.partition("@")
+        results.setdefault(system, {})[seed] = suite_results(sets, run)
+    rows, comparisons = [], []
+    for system, of_seed in results.items():
+        scores = np.array([found[MEAN_OF_TASKS][0] for found in of_seed.values()])
+        row = summary(system, [*of_seed.values()])
+        rows.append(
+            {"system": row.pop("run"), **row, **of_seeds(MEAN_OF_TASKS, [*of_seed], scores)}
+        )
+        for other in (each for each in against if each != system):
+            names = {"system": system, "against": other}
+            found = compare_models(names, [*of_seed.values()], [*results[other].values()])
+            comparisons += [each for each in found if each["task"] == MEAN_OF_TASKS]
+    return rows, comparisons
+
+
 def page() -> str:
     """Return the page of the queue, which is the same whether it runs or not."""
     return HEAD + score_table(state(), markdown=True) + "\n"
@@ -247,12 +324,19 @@ def main() -> None:
     running.add_argument("--data", required=True)
     running.add_argument("--limit", type=int)
     parts.add_parser("state")
+    gathering = parts.add_parser("gather")
+    gathering.add_argument("name")
+    gathering.add_argument("--data", required=True, type=Path)
     asked = parser.parse_args()
     if asked.part == "run":
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.default_int_handler)
         try:
             run(asked.data, asked.limit)
         except KeyboardInterrupt:
             sys.exit("stopped: the next run continues from the last checkpoint")
+    elif asked.part == "gather":
+        gather(asked.name, asked.data)
     else:
         PAGE.write_text(page(), "utf-8")
         print(score_table(state(running_seed())))
