@@ -248,14 +248,14 @@ def lead() -> str:
     counts = ", ".join(f"{every.count(result)} {result}" for result in MARKS)
     lines = [
         f"Of {len(every)} measured claims: {counts}. The main ones:\n",
-        "| | claim | start | difference | training |",
+        row_of("", "claim", "start", "difference", "training"),
         "|---|---|---|---:|---:|",
     ]
     for row in content()["lead"]:
         result, _, found = judged(of_test[tuple(row["test"])])
         mark = f"{MARKS[result]} {result}"
-        cells = (mark, row["claim"], row["start"], found, training_time(*row["cost"]))
-        lines.append(f"| {' | '.join(map(str, cells))} |")
+        cells = mark, row["claim"], row["start"], f"{found}", training_time(*row["cost"])
+        lines.append(row_of(*cells))
     return "\n".join(lines) + "\n"
 
 
@@ -281,17 +281,22 @@ def line(claim: Claim) -> str:
     return "; ".join(parts)
 
 
+def row_of(*cells: str) -> str:
+    """Return a row of a wide table, without the blanks that would align nothing."""
+    return f"|{'|'.join(cells)}|"
+
+
 def page() -> str:
     """Return the page of all tables and figures with their claims."""
     parts = [content()["head"].replace("LEAD\n", lead())]
     for paper in content()["papers"]:
         parts += [f"## {paper['title']}\n", f"{paper['scale']}\n"]
-        lines = [f"| {' | '.join(COLUMNS)} |", f"|{'---|' * len(COLUMNS)}"]
+        lines = [row_of(*COLUMNS), f"|{'---|' * len(COLUMNS)}"]
         for row in paper["rows"]:
             told = [line(Claim(**each)) for each in row.get("claims", [])]
             told += [f"Missing: {row['missing']}"] if "missing" in row else []
             cells = row["shows"], row["here"], row.get("run", "–"), "<br>".join(told) or "no claim"
-            lines.append(f"| {' | '.join(cells)} |")
+            lines.append(row_of(*cells))
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
 
