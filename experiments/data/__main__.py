@@ -2,8 +2,9 @@
 
     python -m experiments.data SET … --to data [--mirror FOLDER] [--sets FILE]
 
-Says first what a set is, its license, and what it costs. A set that is here is left as it is; the
-same command goes on where it stopped. MIRROR has copies of repositories, as OWNER/NAME.
+Says first what a set is, its license, and what it costs. A set that is here is left as it is, but a
+file of it that changed is named and made again. The same command goes on where it stopped. MIRROR
+has copies of repositories, as OWNER/NAME.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from structkit.progress import waiting
 from structkit.records.output import whole_file
 
 SETS = Path(__file__).with_name("sets.yaml")
-MARK = ".fetched"  # the digest of what was pinned, and the names of the files
+MARK = ".fetched"  # the digest of what was pinned, then the sha256 and name of each file
 # the names of files, with their content, if it is not written yet
 Made = Callable[[Order], Iterator[tuple[str, bytes]] | Iterator[tuple[str, None]]]
 MADE: dict[str, Made] = {
@@ -62,11 +63,24 @@ def pinned(order: Order) -> str:
 
 def complete(order: Order) -> bool:
     """Tell whether a set is here as it is pinned, with all its files."""
+    return written(order)[:1] == [pinned(order)] and not damaged(order)
+
+
+def written(order: Order) -> list[str]:
+    """Return the lines of a set's mark; none if it was not finished."""
     mark = order.folder / MARK
-    if not mark.exists():
-        return False
-    digest, *names = mark.read_text("utf-8").splitlines()
-    return digest == pinned(order) and all((order.folder / name).exists() for name in names)
+    return mark.read_text("utf-8").splitlines() if mark.exists() else []
+
+
+def damaged(order: Order) -> list[str]:
+    """Return the names of a finished set's files that are missing, or are not what was written."""
+    wrong = []
+    for line in written(order)[1:]:
+        digest, _, name = line.partition(" ")
+        path = order.folder / name
+        if not path.exists() or downloads.sha256_of(path) != digest:
+            wrong.append(name)
+    return wrong
 
 
 def fetch(order: Order) -> None:
@@ -87,7 +101,8 @@ def fetch(order: Order) -> None:
             )
         with whole_file(order.folder / name) as file:
             file.write(packed(name, content))
-    (order.folder / MARK).write_text("\n".join([pinned(order), *names]) + "\n", "utf-8")
+    sums_of_files = [f"{downloads.sha256_of(order.folder / name)} {name}" for name in names]
+    (order.folder / MARK).write_text("\n".join([pinned(order), *sums_of_files]) + "\n", "utf-8")
 
 
 def main() -> None:
@@ -111,6 +126,10 @@ def main() -> None:
         print(f"{order.name}: {about['what']}. License: {about['license']}. {about['cost']}.{here}")
     failed = False
     for order in wanted:
+        if wrong := damaged(order):
+            print(f"{order.name}: damaged: {', '.join(wrong)}; made again", file=sys.stderr)
+            for name in wrong:
+                (order.folder / name).unlink(missing_ok=True)
         try:
             with waiting(f"fetching {order.name}"):
                 fetch(order)

@@ -9,11 +9,15 @@ import io
 import json
 import os
 import shutil
+import sys
+import time
 import urllib.request
 import zipfile
 from collections.abc import Iterator
+from http.client import HTTPException
 from pathlib import Path
 from typing import IO
+from urllib.error import HTTPError
 
 from experiments.data.exact import Order, Record, lines
 from experiments.data.git import Missing
@@ -23,6 +27,8 @@ from structkit.records.output import whole_file
 BLOCK = 1 << 20  # bytes
 TRAIN = "codesearchnet/python/final/jsonl/train"
 PARTIAL = 206  # the status of an answer that goes on in the middle of a file
+TRIES = 3  # of a download, each from where the one before stopped
+PAUSE_SECONDS = 1.0  # between two tries
 
 
 def downloads(order: Order) -> Iterator[tuple[str, None]]:
@@ -34,7 +40,10 @@ def downloads(order: Order) -> Iterator[tuple[str, None]]:
             yield source["name"], None
             continue
         mark = order.folder / f".{source['name']}"  # the names of what was unpacked
-        if not mark.exists():
+        unpacked_before = mark.read_text("utf-8").splitlines() if mark.exists() else []
+        if not unpacked_before or not all(
+            (order.folder / name).exists() for name in unpacked_before
+        ):
             download(source, place)
             mark.write_text("\n".join(unpacked(place, order.folder, source["below"])), "utf-8")
             place.unlink()
@@ -43,10 +52,35 @@ def downloads(order: Order) -> Iterator[tuple[str, None]]:
 
 
 def download(source: Record, place: Path) -> None:
-    """Bring a file here, unless it is; what an earlier try left is continued."""
+    """Bring a file here, unless it is; what an earlier try left is continued.
+
+    Errors: an existing file that is not the pinned one; an address that fails in every try.
+    """
     if place.exists():
+        if (found := sha256_of(place)) != source["sha256"]:
+            raise Missing(
+                f"{place}: its sha256 is {found}, not {source['sha256']}; it is damaged or another "
+                "file: move it away and run the command again"
+            )
         return
     part = place.with_name(f"{place.name}.part")
+    for left in reversed(range(TRIES)):
+        problem, hopeless = continue_download(source, part)
+        if not problem:
+            break
+        if hopeless or not left:
+            raise Missing(
+                f"{source['address']}: {problem}; run the command again, which goes on from here, "
+                f"or put the file at {place}"
+            )
+        print(f"{source['address']}: {problem}; trying again", file=sys.stderr)
+        time.sleep(PAUSE_SECONDS)
+    check(source, part)
+    os.replace(part, place)
+
+
+def continue_download(source: Record, part: Path) -> tuple[str, bool]:
+    """Bring the rest of a file; return what went wrong, and whether trying again is hopeless."""
     have = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(source["address"], headers={"Range": f"bytes={have}-"})
     try:
@@ -55,15 +89,12 @@ def download(source: Record, place: Path) -> None:
                 # a server that knows no ranges sends everything again
                 with part.open("ab" if answer.status == PARTIAL else "wb") as file:
                     receive(answer, file, source)
-    except OSError as error:
-        raise Missing(
-            f"{source['address']}: {error}; run the command again, which goes on from here, or put "
-            f"the file at {place}"
-        ) from None
+    except (OSError, HTTPException) as error:
+        refused = isinstance(error, HTTPError) and error.code in range(400, 500)
+        return f"{error}" or type(error).__name__, refused
     if part.stat().st_size < source["bytes"]:
-        raise Missing(f"{source['address']}: the connection ended early; run the command again")
-    check(source, part)
-    os.replace(part, place)
+        return "the connection ended early", False
+    return "", False
 
 
 def receive(answer: IO[bytes], file: IO[bytes], source: Record) -> None:
@@ -74,10 +105,15 @@ def receive(answer: IO[bytes], file: IO[bytes], source: Record) -> None:
             file.write(block)
 
 
+def sha256_of(path: Path) -> str:
+    """Return the sha256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def check(source: Record, part: Path) -> None:
     """Refuse a file that is not the one that was pinned."""
-    with part.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+    found = sha256_of(part)
     if found != source["sha256"]:
         part.unlink()
         raise Missing(

@@ -179,25 +179,40 @@ def test_the_questions_are_the_ones_that_were_measured():
     assert hashlib.sha256(questions).hexdigest() in report["data"].values()
 
 
+FAULTS = {
+    "cut chunk": b"HTTP/1.1 206 \r\nTransfer-Encoding: chunked\r\n\r\n8\r\nPK\r\n",
+    "bad status line": b"so sorry\r\n\r\n",
+    "no answer": b"",
+    "busy": b"HTTP/1.1 503 Busy\r\n\r\n",
+    "gone": b"HTTP/1.1 404 Gone\r\n\r\n",
+}
+
+
 @pytest.fixture
 def served():
-    """The address of a server, and its files; it ends each answer after 700 bytes."""
-    files = {}
+    """The address of a server, its files, and faults that come first.
+
+    It ends each answer after 400 bytes.
+    """
+    files, faults = {}, []
 
     class Server(BaseHTTPRequestHandler):
         def do_GET(self):
+            if faults:
+                self.wfile.write(FAULTS[faults.pop(0)])
+                return
             content = files.get(self.path)
             self.send_response(404 if content is None else 206)
             self.end_headers()
             first = int(re.search(r"bytes=(\d+)-", self.headers["Range"])[1])
-            self.wfile.write((content or b"")[first : first + 700])
+            self.wfile.write((content or b"")[first : first + 400])
 
         def log_message(self, *given):
             """Stay silent."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}", files
+    yield f"http://127.0.0.1:{server.server_port}", files, faults
     server.shutdown()
     server.server_close()
 
@@ -215,7 +230,7 @@ FUNCTIONS = [{"url": f"https://example.org/{name}", "code": name} for name in "a
 @pytest.fixture
 def published(tmp_path, served):
     """CodeSearchNet and AdvTest, as they are published."""
-    address, files = served
+    address, files, _ = served
     rows = lines(*FUNCTIONS).encode()
     below = "python/final/jsonl/train/"
     archive = zipped(
@@ -254,6 +269,65 @@ def test_downloads_go_on_where_they_stopped(published):
     test = json.loads((home / "advtest/test.jsonl").read_text())
     assert test == {**FUNCTIONS[2], "function": "Func", "idx": 2}
     assert 0 == data(published, "SET=codesearchnet").returncode
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_a_server_is_told_and_tried_again(tmp_path, served, fault):
+    address, files, faults = served
+    files["/a.txt"] = b"tea\n"
+    source = {"name": "a.txt", "address": f"{address}/a.txt", "bytes": 4}
+    source |= {"sha256": hashlib.sha256(b"tea\n").hexdigest()}
+    declared(tmp_path, tea={"made": "downloads", "files": [source]})
+    faults += [fault]
+    done = data(tmp_path, "SET=tea")
+    assert f"tea: {address}/a.txt: " in done.stderr or "; trying again" in done.stderr
+    assert "Traceback" not in done.stderr
+    if fault == "gone":  # nothing is gained by asking again
+        assert 2 == done.returncode and "trying again" not in done.stderr
+    else:
+        assert 0 == done.returncode and b"tea\n" == (tmp_path / "data/tea/a.txt").read_bytes()
+    shutil.rmtree(tmp_path / "data")
+    faults[:] = [fault] * 3
+    assert 2 == data(tmp_path, "SET=tea").returncode
+
+
+def test_a_file_that_is_here_is_checked_before_it_is_used(tmp_path, served):
+    address, files, _ = served
+    files["/a.txt"] = b"tea\n"
+    source = {"name": "a.txt", "address": f"{address}/a.txt", "bytes": 4}
+    source |= {"sha256": hashlib.sha256(b"tea\n").hexdigest()}
+    declared(tmp_path, tea={"made": "downloads", "files": [source]})
+    place = tmp_path / "data/tea/a.txt"
+    place.parent.mkdir(parents=True)
+    place.write_text("fig\n")
+    done = data(tmp_path, "SET=tea")
+    assert 2 == done.returncode and "damaged or another file: move it away" in done.stderr
+    assert "fig\n" == place.read_text(), "a file that somebody put here is not deleted"
+    place.write_text("tea\n")
+    files.clear()
+    assert 0 == data(tmp_path, "SET=tea").returncode
+
+
+def test_damaged_files_of_a_set_are_named_and_made_again(sets):
+    assert 0 == data(sets).returncode
+    changed = sets / "data/cosqa/corpus.jsonl.gz"
+    before = changed.read_bytes()
+    changed.write_bytes(before[:-1] + b"x")
+    done = data(sets)
+    assert 0 == done.returncode and before == changed.read_bytes()
+    assert "cosqa: damaged: corpus.jsonl.gz; made again\n" == done.stderr
+    assert 4 == done.stdout.count("It is here.") and "" == data(sets).stderr
+
+
+def test_a_damaged_member_of_an_archive_is_unpacked_again(published):
+    while data(published, "SET=codesearchnet").returncode:
+        pass
+    [member] = (published / "data/codesearchnet").rglob("*.jsonl.gz")
+    before = member.read_bytes()
+    member.write_bytes(b"")
+    while (done := data(published, "SET=codesearchnet")).returncode:
+        assert "the connection ended early" in done.stderr
+    assert before == member.read_bytes()
 
 
 def test_a_file_that_is_not_the_pinned_one_is_deleted(published):
