@@ -1,11 +1,13 @@
-"""Stub of `import structkit` for type checkers and editors: `python -m docs.stubs`.
+"""Stub of `import structkit` for type checkers and editors: `python -m docs.stubs [--check]`.
 
-It writes structkit/__init__.pyi: a function for each command, and for each command of a group.
+It writes structkit/__init__.pyi: a function for each command, and for each command of a group. With
+`--check` it fails if that file is not what it would write.
 """
 
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -113,4 +115,7 @@ def _written(given: inspect.Parameter) -> str:
 
 
 if __name__ == "__main__":
-    PATH.write_text(stub(), "utf-8")
+    if "--check" not in sys.argv:
+        PATH.write_text(stub(), "utf-8")
+    elif PATH.read_text("utf-8") != stub():
+        sys.exit("structkit/__init__.pyi is not what the settings give; run python -m docs.stubs")

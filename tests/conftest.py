@@ -53,7 +53,9 @@ def warm_program(folder: Path) -> Path:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--update-goldens", action="store_true", help="Rewrite the expected files; then read them."
+        "--update-goldens",
+        action="store_true",
+        help="Run the tests that have expected files, and rewrite these; then read them.",
     )
 
 
@@ -75,6 +77,14 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.enable()
         gc.freeze()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With `--update-goldens`, run only the tests that have expected files."""
+    if config.getoption("--update-goldens"):
+        others = [each for each in items if "golden" not in getattr(each, "fixturenames", ())]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [each for each in items if "golden" in getattr(each, "fixturenames", ())]
 
 
 def pytest_terminal_summary(

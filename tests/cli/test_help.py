@@ -29,6 +29,11 @@ def test_help(page, golden, helps):
     assert heavy <= ({"numpy"} if page[0] == "train" and page[1:] else set())
 
 
+def test_each_golden_file_is_the_help_of_a_command():
+    pages = {f"{'-'.join(page)}.txt" for page in PAGES}
+    assert pages == {path.name for path in Path("fixtures/help").iterdir()}
+
+
 def test_the_number_of_flags_only_falls():
     pages = [path.read_text("utf-8") for path in Path("fixtures/help").glob("*.txt")]
     flags = re.findall(r"^  (?:-\w, )?(--[a-z0-9-]+)", "\n".join(pages), re.MULTILINE)
