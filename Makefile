@@ -22,6 +22,10 @@ DATA := data
 # without processor instructions for it, bf16 is slower than fp32
 BF16 := $(if $(shell grep -som1 avx512_bf16 /proc/cpuinfo),--bf16)
 
+# make keeps -o FILE to itself: what may not be made again, recipes that call make may not make again either
+OLD_FILES := $(shell ps -ww -o args= -p $$PPID 2> /dev/null | grep -oE -- ' (-o ?|--old-file=|--assume-old=)[^ ]+')
+MAKE += $(OLD_FILES)
+
 help: ## List the targets; experiments have their own list: make -C experiments help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -80,10 +84,11 @@ coverage: $(INSTALLED)
 	$(TESTS) $(if $(filter undefined,$(origin WHICH)),,-m '$(WHICH)') \
 	  --cov --cov-report=html:build/coverage --cov-report=term:skip-covered
 
-lint: $(INSTALLED) ## ruff, strict mypy, pyright for what editors see, zizmor for workflows, proselint for prose
+lint: $(INSTALLED) ## ruff, strict mypy, pyright and a fresh stub for what editors see, zizmor for workflows, proselint for prose
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy structkit plugins experiments tests/benchmarks tests/api/uses.py
+	$(BIN)/python -m docs.stubs --check
 	$(BIN)/basedpyright
 	$(BIN)/zizmor --offline --quiet .github/workflows
 	$(BIN)/proselint check --config .github/proselint.json README.md CHANGELOG.md docs .github

@@ -15,6 +15,7 @@ CHECKOUTS_HYPOTHESES := $(foreach kind,labelled code paraphrase tests,ask:semble
 
 checkouts: $(INSTALLED) ## Questions about whole checkouts
 	$(call needs,checkouts/questions.jsonl)
+	$(tell-lacked)
 	@mkdir -p $(CHECKOUTS)
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.checkouts $(CHECKOUT_SYSTEMS) --data $(DATA)/checkouts --labelled $(LABELLED) \
 	  --folder $(CHECKOUTS) > $(CHECKOUTS)/table.md

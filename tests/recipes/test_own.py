@@ -1,6 +1,7 @@
 """recipes/own.mk: a retriever for a folder of functions, and of pages."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -64,6 +65,20 @@ def test_the_history_of_a_repository_is_a_second_model(code):
     assert any("commits.jsonl" in each for each in commands if " score " in each)
 
 
+@pytest.mark.parametrize("start", ["builtin", "minilm", "models/other"])
+def test_a_start_that_is_named_is_trained(code, start):
+    given = f"FOLDER={code}/code", f"START={start}", "RUNNABLE=", BIN, "OWN_COMMITS="
+    commands = dry("own", *given)
+    name = Path(start).name
+    [training] = [each for each in commands if " train " in each]
+    assert (start, f"runs/own/code-{name}/own.model") == (
+        flag(training, "--model"),
+        flag(training, "-o"),
+    )
+    assert ("1e-2" if start == "builtin" else "5e-5") == flag(training, "--learning-rate")
+    assert any("table.jsonl" in each for each in commands) == (start != "builtin")
+
+
 def test_a_stopped_training_goes_on(code):
     (code / "own/own.model.partial").mkdir(parents=True)
     commands = dry("own-table", f"FOLDER={code}/code", f"OWN={code}/own", "START=builtin")
@@ -80,7 +95,7 @@ def test_a_stopped_training_goes_on(code):
 )
 def test_a_folder_that_cannot_be_used_is_named(code, folder, pages, told):
     given = [f"FOLDER={code}/{folder}", f"PAGES={code}/{pages}"][: 1 + bool(pages)]
-    given += [f"OWN={code}/own", "OWN_START=builtin", BIN, f"STRUCTKIT={warm_program(code)}"]
+    given += [f"OWN={code}/own", "START=builtin", BIN, f"STRUCTKIT={warm_program(code)}"]
     command = ["make", "-s", "own", *given, "RUNNABLE="]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert 2 == done.returncode and done.stdout.endswith(f"{told}\n"), done
@@ -98,6 +113,8 @@ def test_it_trains_scores_and_says_whether_it_helped(code):
     told = [line.split("|")[1].strip() for line in lines if line.startswith("|")]
     systems = ["own+words", "own", "start", "bm25", "start+words"]  # it starts from the table
     assert ["run", told[1], *systems, "run", told[1], *systems[1:]] == told
+    [few] = [line for line in lines if line.startswith("There are only ")]
+    assert re.search(r"only \d+ held-out queries", few)
     assert lines[-1].startswith(("Training helped. Ask with it: structkit ask", "Training did not"))
     train, test = (
         [json.loads(line) for line in (code / f"own/{part}.jsonl").read_text().splitlines()]

@@ -54,6 +54,30 @@ def test_a_recipe_is_of_commands_and_flags_that_exist(target, data):
     assert any(re.search(r"structkit|experiments\.", line) for line in made)
 
 
+@pytest.mark.parametrize(
+    ("folder", "target", "stamp"),
+    [(".", "seal-tables", ".runnable"), ("experiments", "santa-batches", ".installed")],
+)
+def test_what_may_not_be_made_again_is_not_made_again_by_an_inner_make(
+    tmp_path, data, folder, target, stamp
+):
+    command = ["make", "--dry-run", "-C", folder, target, f"VENV={tmp_path}", f"DATA={data}"]
+    old = f"{tmp_path}/{stamp}"
+    for words in ([], ["-o", old], [f"-o{old}"], [f"--old-file={old}"], [f"--assume-old={old}"]):
+        done = completed([*command, *words], text=True, check=True)
+        assert ("installing structkit" in done.stdout) == (not words), words
+
+
+def test_peers_that_are_missing_are_named_with_what_installs_them(data):
+    for command in (["repositories"], ["-C", "experiments", "checkouts"]):
+        given = f"DATA={data}", "INSTALLED=", "RUNNABLE=", f"BIN={Path(sys.executable).parent}"
+        done = completed(["make", "--dry-run", *command, *given, "PEERS=ripgrep"], text=True)
+        [line] = [each for each in done.stdout.splitlines() if "left out" in each]
+        assert "pip install semble" in line and "ripgrep" not in line
+        done = completed(["make", "--dry-run", *command, *given, "PEERS=ripgrep semble"], text=True)
+        assert "left out" not in done.stdout
+
+
 MADE = {path.stem: json.loads(path.read_text("utf-8")) for path in REPORTS.glob("*.json")}
 
 
