@@ -146,7 +146,7 @@ OBEYED = (
 )
 STYLES = "\x1b\\[[\\d;]*m|\x1b\\]8;[^\x00-\x1f]*\x1b\\\\"  # colors and links
 CURSOR_MOVES = "\r|\x1b\\[[\\d;]*[AK]"  # of progress lines
-NOTHING = "(?!)"  # matches nowhere
+NO_CHARACTERS = "(?!)"  # matches nowhere
 
 
 @cache
@@ -154,7 +154,7 @@ def _escaping(kept: str) -> re.Pattern[str]:
     return re.compile(f"({kept})|{OBEYED}")
 
 
-def for_terminal(data: bytes, kept: str = NOTHING) -> bytes:
+def for_terminal(data: bytes, kept: str = NO_CHARACTERS) -> bytes:
     r"""Return output as a terminal gets it: characters that it would obey become JSON's escapes.
 
     `kept` is a pattern of those that pass.
@@ -170,7 +170,7 @@ def for_terminal(data: bytes, kept: str = NOTHING) -> bytes:
 class Terminal(FileIO):
     """Descriptor that gets no characters which a terminal would obey, but the `kept` ones."""
 
-    def __init__(self, file: int | str, kept: str = NOTHING) -> None:
+    def __init__(self, file: int | str, kept: str = NO_CHARACTERS) -> None:
         super().__init__(file, "wb", closefd=isinstance(file, str))
         self.kept = kept
 

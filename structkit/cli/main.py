@@ -41,17 +41,17 @@ from structkit.settings import (
 from structkit.version import __version__
 
 
-def shorten(text: str) -> str:
+def first_words(text: str) -> str:
     """Return the beginning of a description on one line, because a shell completes line by line.
 
-    >>> shorten("Words.") + shorten("Stanza's parser: `pip install stanza` and its English models")
-    "Words.Stanza's parser: `pip install stanza` and …"
+    >>> first_words("Stanza's parser: `pip install stanza` and its English models")
+    "Stanza's parser: `pip install stanza` and …"
     """
     return textwrap.shorten(text, 45, placeholder=" …").replace("[", r"\[")  # typer reads markup
 
 
 DEFAULT_GROUP = "Options"  # the group of flags that name no other
-MIN_SIMILARITY = 0.7  # of a flag that may be meant, by difflib
+MIN_FLAG_SIMILARITY = 0.7  # of a flag that may be meant, by difflib
 MIN_GROUPED_FLAGS = 12  # flags of a page that has groups
 
 
@@ -89,7 +89,7 @@ class HelpPage:
         inherited: Any = super()
         items = inherited.shell_complete(ctx, incomplete)
         for item in items:
-            item.help = shorten(item.help or "")
+            item.help = first_words(item.help or "")
         return items
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -235,7 +235,7 @@ def _completion(each: Setting) -> Callable[[str], Any] | None:
     def complete(incomplete: str) -> list[tuple[str, str]]:
         some = (plugin for plugin in registry.plugins() if plugin.kind == each.complete)
         found = {plugin.name: plugin for plugin in some if plugin.name.startswith(incomplete)}
-        return [(name, shorten(plugin.summary())) for name, plugin in found.items()]
+        return [(name, first_words(plugin.summary())) for name, plugin in found.items()]
 
     if each.choices:
         return lambda incomplete: [name for name in each.choices if name.startswith(incomplete)]
@@ -282,7 +282,8 @@ class Commands(HelpPage, TyperGroup):
         rows = [row for row in self.rows(ctx) if row[0].startswith(incomplete)]
         # a shell's completion; typer exports no class for it
         return [
-            SimpleNamespace(value=name, help=shorten(about), type="plain") for name, about in rows
+            SimpleNamespace(value=name, help=first_words(about), type="plain")
+            for name, about in rows
         ]
 
 
@@ -422,7 +423,7 @@ def _problem(error: Any) -> str:
     """Return the problem with the flags, and the name that was probably meant."""
     if similar := getattr(error, "possibilities", None):  # similar flags, best first
         given, meant = error.option_name.strip("-"), [similar[0].strip("-")]
-        likely = get_close_matches(given, meant, 1, MIN_SIMILARITY)
+        likely = get_close_matches(given, meant, 1, MIN_FLAG_SIMILARITY)
         hint = f"did you mean {similar[0]}? " if likely else ""
         return f"{error.message.rstrip('.')}; {hint}"
     return f"{error.format_message().rstrip('.')}; "

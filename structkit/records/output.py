@@ -27,13 +27,13 @@ import orjson
 
 from structkit.errors import UserError, flag
 from structkit.paths import descriptor_named
-from structkit.progress import NOTHING, Terminal, waiting
+from structkit.progress import NO_CHARACTERS, Terminal, waiting
 from structkit.records.jsonl import BUFFER_BYTES, Record
 
 MAX_NAME_BYTES = 255  # bytes of a name, if the system gives no limit
-OPEN_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
-MIN_COLUMN_CHARACTERS = 20
-MAX_LINE_CHARACTERS = 10_000  # of a table that has no terminal's width
+PARTIAL_FILE_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+MIN_LAST_COLUMN_CHARACTERS = 20
+MAX_TABLE_CHARACTERS = 10_000  # of a table that has no terminal's width
 # names of the two folders in the place where a folder is made
 NEW_FOLDER = "new"
 OLD_FOLDER = "old"
@@ -70,11 +70,11 @@ class WholeFile:
         self.kept = False
         if size is None:
             remove(self.partial)
-            descriptor = os.open(self.partial, OPEN_FLAGS | os.O_CREAT | os.O_EXCL, 0o666)
+            descriptor = os.open(self.partial, PARTIAL_FILE_FLAGS | os.O_CREAT | os.O_EXCL, 0o666)
             with suppress(OSError):  # of the file that it replaces; a new one has that of umask
                 os.chmod(descriptor, stat.S_IMODE(os.stat(self.target).st_mode))
         else:
-            descriptor = os.open(self.partial, OPEN_FLAGS)
+            descriptor = os.open(self.partial, PARTIAL_FILE_FLAGS)
             os.ftruncate(descriptor, size)
         self.handle = BufferedRandom(FileIO(descriptor, "r+"), BUFFER_BYTES)
         self.handle.seek(0, os.SEEK_END)
@@ -288,7 +288,7 @@ def append_to(path: str | Path) -> IO[bytes]:
     """Open a file of this user to append, without a buffer; a link is replaced."""
     if not is_single_link_file(path):
         remove(path)
-    return os.fdopen(os.open(path, OPEN_FLAGS | os.O_CREAT | os.O_APPEND, 0o666), "ab+", 0)
+    return os.fdopen(os.open(path, PARTIAL_FILE_FLAGS | os.O_CREAT | os.O_APPEND, 0o666), "ab+", 0)
 
 
 def is_single_link_file(path: str | Path) -> bool:
@@ -344,7 +344,7 @@ class Output:
     A terminal gets no control characters, except those of the pattern `kept`.
     """
 
-    def __init__(self, path: str = "-", name: str = "output", kept: str = NOTHING) -> None:
+    def __init__(self, path: str = "-", name: str = "output", kept: str = NO_CHARACTERS) -> None:
         self.path, self.name, self.kept = path, name, kept
         self.whole: WholeFile | None = None
         with self._writing():
@@ -465,7 +465,7 @@ def format_table(records: Iterable[Record], names: Sequence[str], width: int | N
     for *cells, last in rows:
         start = "".join(f"{cell:<{size + 2}}" for cell, size in zip(cells, widths, strict=True))
         for part in wrap(
-            last, max(MIN_COLUMN_CHARACTERS, (width or MAX_LINE_CHARACTERS) - len(start))
+            last, max(MIN_LAST_COLUMN_CHARACTERS, (width or MAX_TABLE_CHARACTERS) - len(start))
         ) or [""]:
             lines.append((start + part).rstrip())
             start = " " * len(start)

@@ -9,7 +9,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,10 +35,10 @@ from structkit.learning.training.devices import (
     lacks_memory,
     matmul,
 )
+from structkit.processes import Result
 from structkit.progress import say, waiting
 from structkit.records.jsonl import Record
 
-Result = TypeVar("Result")
 # padded tokens in a batch: few enough for a CPU's cache, enough to keep a GPU busy
 CPU_BATCH_TOKENS = 1024
 GPU_BATCH_TOKENS = 32768
