@@ -328,7 +328,7 @@ WORD = re.compile(r"(?<![\w./:$#@])[a-z']+(?![\w/(]|[.:]+\w)")  # of no symbol, 
 # as its first word
 ASKING = frozenset("may since what when which why".split())
 FIRST = 1.8
-NUMBER = re.compile(r"\d+\.\d")
+NUMBER = re.compile(r"\d\.\d")
 NUMBERED = 1.8
 # "how do I" asks a manual, "how does it" asks code; few questions of the regression begin so
 DOING = re.compile(

@@ -59,7 +59,7 @@ PIECE_BYTES = 100  # bytes beyond ASCII; a wrong byte spoils the guess of its pi
 MAX_PIECES = 8
 ASCII_BYTES = bytes(range(128))
 UP_TO_ASCII = re.compile(rb"[^\0-\x2f]*[\0-\x2f]+|[^\0-\x2f]+")  # no character ends in such a byte
-NON_ASCII_WORD = re.compile(rb"[^\s\x80-\xff]*[\x80-\xff]\S*")
+NON_ASCII_WORD = re.compile(rb"(?<!\S)[^\s\x80-\xff]*+[\x80-\xff]\S*")
 
 
 def is_wide(data: bytes, media: str = "") -> bool:

@@ -141,7 +141,7 @@ def _bracket(text: bytes, start: int) -> tuple[bytes, int]:
     """Return the token of a bracket, and its width; empty if git does not understand it."""
     negated = text[start + 1 : start + 2] in (b"!", b"^")
     at = first = start + 1 + negated
-    regex = b"(?!/)[^" if negated else b"(?!/)["
+    regex = bytearray(b"(?!/)[^" if negated else b"(?!/)[")
     while at == first or text[at : at + 1] != b"]":
         item = BRACKET_ITEM.match(text, at)
         if not item or (item[1] is not None and item[1] not in CHARACTER_CLASSES):
@@ -153,7 +153,7 @@ def _bracket(text: bytes, start: int) -> tuple[bytes, int]:
             regex += b"\\x%02x" % ord(low)
             regex += b"-\\x%02x" % ord(high) if low <= high else b""
         at = item.end()
-    return regex + b"]", at + 1 - start
+    return bytes(regex) + b"]", at + 1 - start
 
 
 def _regex(tokens: Sequence[bytes]) -> bytes:

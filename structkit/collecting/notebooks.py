@@ -13,7 +13,7 @@ from structkit.errors import UserError
 from structkit.structure.html.markdown import FrontMatter
 
 REMEDY = "open it in Jupyter and save it again, or rename it to .json"
-JSON_STRING = r'"(?:[^"\\]++|\\.)*+"'
+JSON_STRING = r'"(?:[^"\\]++|\\.)*+(?:"|\Z)'
 STRING = re.compile(JSON_STRING, re.S)
 SOURCE = re.compile(
     rf"""

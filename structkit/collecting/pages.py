@@ -130,13 +130,11 @@ def row_records(
     paths = [[], *paths_to(page.headings)]
     starts = [heading.start for heading in page.headings]
     for number, table in enumerate(found, 1):
+        heading = table.heading[:MAX_HEADING_CHARACTERS]
         for place, text in table.texts():
             row = table.rows[place - 1]
             path = paths[bisect_right(starts, row.start)]
-            above = [
-                " > ".join(path)[-MAX_HEADING_CHARACTERS:],
-                table.heading[:MAX_HEADING_CHARACTERS],
-            ]
+            above = [" > ".join(path)[-MAX_HEADING_CHARACTERS:], heading]
             record: Record = {
                 "lines": page.lines_of(row.start, row.end),
                 "title": page.title,

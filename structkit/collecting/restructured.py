@@ -18,7 +18,14 @@ ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*$")  # a line of one mark
 MIN_ADORNMENT = 4  # marks that are enough under a longer title
 # what begins a line that is no title: explicit markup, items of lists, fields, quoted lines
 NO_TITLE = re.compile(r"(?:\.\.|[-*+•‣⁃]|>>>|:[^:\s][^:]*:)(?:\s|$)")
-ROLE = re.compile(r":[\w.+:-]+:(?=`)|(?<=`)__?(?!\w)|\s*<[^<>`]*>(?=`)")
+ROLE = re.compile(
+    r"""
+      (?<![\w.+:-]) :[\w.+:-]+: (?=`)   # a role before its text
+    | (?<=`) __? (?!\w)                  # a reference
+    | (?<!\s) \s*+ <[^<>`]*> (?=`)       # its target
+    """,
+    re.X,
+)
 MARKUP_SIGNS = re.compile(r"[`*|]|\\(?=\S)")
 # how docutils makes an id of a title (its `make_id`): letters that do not decompose, the signs that
 # become a hyphen, and what an id cannot begin or end with

@@ -36,7 +36,7 @@ GAIN_PRESETS = {
     "esci-official": "E=1,S=0.01,C=0.1,I=0",
     "exact": "E=1,S=0,C=0,I=0",
 }
-LABEL_AND_GAIN = re.compile(r"\s*([^=]*[^=\s])\s*=\s*([0-9]+(?:\.[0-9]+)?)\s*")
+LABEL_AND_GAIN = re.compile(r"\s*+([^=\s]++(?:\s++[^=\s]++)*+)\s*+=\s*+([0-9]+(?:\.[0-9]+)?)\s*")
 MAX_RELEVANCE = 10**6  # trec_eval keeps a count for every grade up to the highest
 
 

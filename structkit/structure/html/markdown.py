@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 # at the very top, between two lines: YAML (Jekyll, Pandoc, GitHub …), or TOML (Hugo, Zola)
-YAML_FRONT = re.compile(r"---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.S | re.M)
-TOML_FRONT = re.compile(r"\+\+\+[ \t]*\r?\n(.*?)^\+\+\+[ \t]*(?:\r?\n|\Z)", re.S | re.M)
+YAML_FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.S | re.M)
+TOML_FRONT = re.compile(r"\A\+\+\+[ \t]*\r?\n(.*?)^\+\+\+[ \t]*(?:\r?\n|\Z)", re.S | re.M)
 # how lines that are no YAML, or too many, look like front matter
 YAML_KEY = re.compile(r"[\w-]+[ \t]*:")
-YAML_TITLE = re.compile(r"^title[ \t]*:[ \t]*[\"']?(.*?)[\"']?[ \t]*\r?$", re.M)
+TITLE_LINE = re.compile(r"^title[ \t]*[:=](.*)", re.M)
 YAML_NULLS = ("~", "null")
 # at the end of a heading, as Pandoc, Hugo and kramdown have them: `{#id .class key=value}`
 _ATTRIBUTE = r"(?:[#.][\w:.-]+|[\w-]+=[^\s{}]+|-)"
 HEADING_ATTRIBUTES = re.compile(rf"\{{:?\s*({_ATTRIBUTE}(?:\s+{_ATTRIBUTE})*)\s*\}}\Z")
-MAX_YAML_CHARACTERS = 20_000  # characters: deeply nested YAML takes quadratic time
+MAX_FRONT_CHARACTERS = 20_000  # deeply nested YAML and TOML take quadratic time
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def _yaml_title(text: str) -> str | None:
 
     depth, key, title = 0, None, ""
     try:
-        if len(text) > MAX_YAML_CHARACTERS:
+        if len(text) > MAX_FRONT_CHARACTERS:
             raise yaml.YAMLError
         # events, since a tree of them is built by recursion
         for event in yaml.parse(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader)):
@@ -75,15 +75,22 @@ def _yaml_title(text: str) -> str | None:
             depth += isinstance(event, yaml.CollectionStartEvent)
             depth -= isinstance(event, yaml.CollectionEndEvent)
     except yaml.YAMLError:
-        if not YAML_KEY.match(text):
-            return None
-        found = YAML_TITLE.search(text)
-        return found[1] if found else ""
+        return _title_line(text) if YAML_KEY.match(text) else None
     return title
+
+
+def _title_line(text: str) -> str:
+    """Return the title in lines that cannot be parsed, without the quotes around it."""
+    line = TITLE_LINE.search(text)
+    title = line[1].strip(" \t\r") if line else ""
+    title = title[1:] if title.startswith(("'", '"')) else title
+    return title[:-1] if title.endswith(("'", '"')) else title
 
 
 def _toml_title(text: str) -> str:
     """Return the title in TOML."""
+    if len(text) > MAX_FRONT_CHARACTERS:
+        return _title_line(text)
     try:
         title = tomllib.loads(text).get("title", "")
     except (tomllib.TOMLDecodeError, RecursionError):

@@ -21,6 +21,7 @@ BLOCK_ELEMENTS = frozenset(STRUCTURE) | frozenset(
 )
 ITEM_ELEMENTS = frozenset(("dd", "figure", "li", "tr"))  # one part with all that is in them …
 MAX_ITEM_CHARACTERS = 1000  # … unless this is longer: characters of text
+MAX_XPATH_DEPTH = 2_048  # as deep as the trees of libxml2
 XPATH_NAME = re.compile(r"[a-z][a-z0-9_-]*", re.ASCII)
 
 
@@ -93,6 +94,7 @@ class ParserTarget:
         self.blocks = [_Block(0, 0, 0)]
         self.open = [0]  # elements
         self.outer = [0]  # blocks
+        self.paths = {0: ("", 0)}  # of elements that were asked for, with their depth
 
     def comment(self, text: str) -> None:
         if text.startswith(PLACE_MARK) and text[1:].isdecimal():
@@ -192,15 +194,26 @@ class ParserTarget:
         return {block.start: block.element for block in named}
 
     def xpath(self, element: int) -> str:
-        """Return the path from the document, as lxml's `getpath` writes it."""
-        steps = []
-        while element:
-            name, parent, place, among, _ = self.elements[element]
-            if not XPATH_NAME.fullmatch(name):  # such as <o:p>
-                steps.append(f"/*[{among}]")
-            else:
-                several = self.elements[parent].children[name] > 1
-                steps.append(f"/{name}[{place}]" if several else f"/{name}")
-            element = parent
-        # text after </html> may be in no element
-        return "".join(reversed(steps)) or "/html"
+        """Return the path from the document, as lxml's `getpath` writes it.
+
+        An element that is deeper than a tree of lxml has the path of the last one around it that is
+        not, or paths would be longer than the document.
+        """
+        below = []
+        while element not in self.paths:
+            below.append(element)
+            element = self.elements[element].parent
+        path, depth = self.paths[element]
+        for inner in reversed(below):
+            if depth < MAX_XPATH_DEPTH:
+                path, depth = path + self._step(inner), depth + 1
+            self.paths[inner] = path, depth
+        return path or "/html"  # text after </html> may be in no element
+
+    def _step(self, element: int) -> str:
+        """Return the last step of the path to an element."""
+        name, parent, place, among, _ = self.elements[element]
+        if not XPATH_NAME.fullmatch(name):  # such as <o:p>
+            return f"/*[{among}]"
+        is_only = self.elements[parent].children[name] == 1
+        return f"/{name}" if is_only else f"/{name}[{place}]"
