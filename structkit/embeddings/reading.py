@@ -403,8 +403,10 @@ def check_unique(ids: list[str], path: str) -> list[str]:
 
 def id_line(name: str, remedy: str = "change the id") -> str:
     """Return the line of an id in a file of ids. Errors: one that `read_ids` would change."""
-    if len(name.splitlines()) > 1 or name != name.strip("\r\n\ufeff"):
-        raise UserError(f"id {name!r} holds a line break or a byte order mark", remedy)
+    if len(name.splitlines()) > 1 or name != name.strip("\r\n"):
+        raise UserError(f"id {name!r} holds a line break", remedy)
+    if name.startswith("\ufeff"):
+        raise UserError(f"id {name!r} begins with a byte order mark", remedy)
     return f"{name}\n"
 
 
