@@ -109,7 +109,9 @@ CONDITION = re.compile(
 
 
 # the name of an operator that assigns, which it lacks as well
-ASSIGNING = re.compile(rb"\b(operator(?:\s++checked)?+\s*+(?:[-+*/%&|^]|<<|>>>?))=(?=\s*+\()")
+ASSIGNING = re.compile(
+    rb"operator(?<!\woperator)(?:\s++checked)?+\s*+(?:[-+*/%&|^]|<<|>>>?)=(?=\s*+\()"
+)
 
 
 def _prepare(data: bytes) -> Prepared:

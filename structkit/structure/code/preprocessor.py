@@ -46,18 +46,12 @@ DIRECTIVE = re.compile(rb"#[ \t]*(\w*)((?:[^\n\\]|\\.)*+)", FLAGS)
 CONDITION = re.compile(rb"#[ \t]*if")
 NEVER_TRUE = re.compile(rb"[\s(]*(?:0|false|FALSE)\b[\s)]*\Z")
 ARGUMENTS = re.compile(rb"\s*" + nested(rb"\(", rb"\)", rb"[^()]*+"))
+# both kinds begin alike, so that the search is fast
 MACRO = re.compile(
-    rb"""
-    \b
-    (?:
-        [A-Z_][a-z]{0,3}[A-Z0-9_]{2,}
-        # an attribute, as `__init` in Linux, but for what grammars know
-        | __(?!asm|attribute|cdecl|declspec|extension|typeof|[a-z]+call\b)[a-z]\w*+(?=\s++[\w*])
-    )
-    \b
-    (?=\s*+(?:[\w(~{}\[:;=-]|\Z))
-    """,
-    re.VERBOSE,
+    rb"\b[A-Z_](?:[a-z]{0,3}[A-Z0-9_]{2,}"
+    # an attribute, as `__init` in Linux, but for what grammars know
+    rb"|_(?<=__)(?!asm|attribute|cdecl|declspec|extension|typeof|[a-z]+call\b)[a-z]\w*+(?=\s++[\w*]))"
+    rb"\b(?=\s*+(?:[\w(~{}\[:;=-]|\Z))"
 )
 NEXT_TOKEN = re.compile(rb"\s*+([A-Za-z_]\w*+|::|->|==|\[\[|.|\Z)", re.DOTALL)
 QUALIFIED_NAME = re.compile(rb"\s*+(?:::\s*+)?[A-Za-z_]\w*+(?:\s*+::\s*+~?[A-Za-z_]\w*+)*+")
