@@ -65,7 +65,7 @@ class JudgedHits:
         scores = self.features @ weights
         factors = self.repeats ** self._before(_order(scores))
         order = _order(np.where(scores > 0, scores * factors, scores))
-        kept = order[factors[order] > 0]  # as `thin` leaves out the others
+        kept = order[factors[order] > 0]  # as `discount_repeats` leaves out the others
         gained = first_gains(self.met[hit] for hit in kept[:DEPTH])
         ranks = [rank for rank, number in enumerate(gained, 1) if number is not None]
         return float((1 / np.log2(np.array(ranks) + 1)).sum() / self.ideal)

@@ -18,7 +18,7 @@ from structkit.records.jsonl import cannot_read
 from structkit.records.output import Output, cannot_write
 from structkit.structure import Span
 
-NAME = "structkit"
+SERVER_NAME = "structkit"
 BYTE_ORDER_MARK = "\ufeff"
 USUAL_INDENT = "  "
 INDENT = re.compile(r'\n([ \t]+)"')
@@ -94,9 +94,11 @@ def add_server(agent: str, command: str, arguments: Sequence[str]) -> Change:
     is_toml = path.suffix == ".toml"
     if is_toml:
         words = ", ".join(map(_toml_string, arguments))
-        lines = f"[{where.key}.{NAME}]\ncommand = {_toml_string(command)}\nargs = [{words}]"
+        lines = f"[{where.key}.{SERVER_NAME}]\ncommand = {_toml_string(command)}\nargs = [{words}]"
     else:
-        lines = json.dumps({where.key: {NAME: entry}}, indent=USUAL_INDENT, ensure_ascii=False)
+        lines = json.dumps(
+            {where.key: {SERVER_NAME: entry}}, indent=USUAL_INDENT, ensure_ascii=False
+        )
     try:
         lines.encode()
     except UnicodeEncodeError:
@@ -131,7 +133,7 @@ def _read(path: Path) -> str:
 
 def _refuse_other(known: Any, entry: Any) -> None:
     if known != entry:
-        raise UserError(f"has a server {NAME}", "remove it first")
+        raise UserError(f"has a server {SERVER_NAME}", "remove it first")
 
 
 def _toml_string(text: str) -> str:
@@ -143,8 +145,8 @@ def _add_to_toml(text: str, key: str, entry: Any, lines: str) -> str | None:
     servers = tomllib.loads(text).get(key, {})
     if not isinstance(servers, dict):
         raise ValueError("no table of servers")
-    if NAME in servers:
-        _refuse_other(servers[NAME], entry)
+    if SERVER_NAME in servers:
+        _refuse_other(servers[SERVER_NAME], entry)
         return None
     line_end = _line_end(text)
     start = f"{text}{line_end}" if text and not text.endswith("\n") else text
@@ -171,14 +173,14 @@ def _add_to_json(text: str, key: str, entry: Any, lines: str) -> str | None:
     if any(not _is_comment(token[0]) for token in JSON_TOKEN.finditer(body, end)):
         raise ValueError("more than an object")
     if key not in sections:
-        return mark + _with_member(body, start, 1, key, {NAME: entry})
+        return mark + _with_member(body, start, 1, key, {SERVER_NAME: entry})
     servers_start, _ = sections[key]
     servers, _ = _members(body, servers_start)
-    if NAME in servers:
-        first, last = servers[NAME]
+    if SERVER_NAME in servers:
+        first, last = servers[SERVER_NAME]
         _refuse_other(json.loads(body[first:last]), entry)
         return None
-    return mark + _with_member(body, servers_start, 2, NAME, entry)
+    return mark + _with_member(body, servers_start, 2, SERVER_NAME, entry)
 
 
 def _is_comment(token: str) -> bool:

@@ -12,16 +12,24 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structkit.asking.folder import Folder
-from structkit.asking.path_kinds import ENOUGH, TOO_FEW, kind_weights, path_kind
+from structkit.asking.path_kinds import (
+    ENOUGH,
+    TOO_FEW,
+    kind_weights,
+    old_versions,
+    path_kind,
+    version_of,
+    words_for_names,
+)
 from structkit.collecting.ignoring import file_filter
 from structkit.embeddings.vectors import Floats, normalize_rows
 from structkit.errors import UserError, flag
@@ -59,8 +67,11 @@ MIN_REPORT_WORDS = 40
 MIN_REPORT_WORDS_IN_LINES = 12
 MIN_REPORT_CHARACTERS = 2000  # all forms of the words of a question take time
 MAX_PLACE_WORDS = 25  # of a question, by which lines are chosen: those that count most
-# of the runs of words of the shorter prose: a page and its source differ in their marks
+# of the runs of words of the longer prose: a page and its source differ in their marks
 MIN_COPIED_SHARE = 0.6
+NAME_OR_NUMBER = re.compile(r"\d|\w_\w|[a-z][A-Z]")  # in a word
+LIST_NUMBER = re.compile(r"^\s{0,9}\d{1,9}[.)] ", re.MULTILINE)
+OLD_VERSION_WEIGHT = 0.5  # of a page of which a newer version is among the answers
 RUN_WORDS = 3
 START_WORDS = 8  # with which equal texts begin
 WINDOW_LINES = 3  # of code, that are judged together
@@ -119,7 +130,7 @@ def answers(
     search = begin_search(folder, question, ranking, chosen, meaning, kind)
     hits = deepen(partial(rank_passages, search), k)
     found = [(hit, hit.best) for hit in hits if hit.best]
-    return list(islice(without_copies(found, search.kind_weights), k))
+    return without_copies(found, search.kind_weights, k)
 
 
 def begin_search(
@@ -176,14 +187,28 @@ def rank_passages(search: Search, depth: int) -> list[Hit]:
     hits, records = fuse(search.folder, by_word, by_meaning, depth, search.meaning_share)
     by_id = {record["id"]: record for record in records.values()}
     answering = {record["id"] for number, record in records.items() if search.may_answer[number]}
-    ranked = list[Hit]()
-    for hit in rerank(Query("1", search.question), hits, by_id, search.ranking, len(hits)):
+    old_pages = old_versions(search.question, {record["path"] for record in by_id.values()})
+    query = Query("1", words_for_names(search.question))
+    current = dict[str, float]()  # the best score of a page's newest version
+    answers = list[Answer]()
+    for hit in rerank(query, hits, by_id, search.ranking, len(hits)):
         record, score = by_id[hit.doc_id], hit.score
         if score > 0:  # one below 0 is of a demoted file, and stays
             score *= search.kind_weights[path_kind(record["path"])]
+        if old_pages and record["path"] not in old_pages:
+            page = version_of(record["path"])[0]
+            current[page] = max(score, current.get(page, score))
         if hit.doc_id in answering:
-            ranked.append(Hit(hit.doc_id, score, record))
-    return sorted(ranked, key=lambda hit: -hit.score)
+            answers.append((Hit(hit.doc_id, score), record))
+    ranked = list[tuple[bool, Hit]]()
+    for hit, record in answers:
+        is_old, score = record["path"] in old_pages, hit.score
+        if is_old:
+            newest = current.get(version_of(record["path"])[0], score)
+            score = min(OLD_VERSION_WEIGHT * score, newest)
+        ranked.append((is_old, Hit(hit.doc_id, score, record)))
+    ranked.sort(key=lambda pair: (-pair[1].score, pair[0]))
+    return [hit for _, hit in ranked]
 
 
 def weighted_by_kind(search: Search, scores: Floats, depth: int) -> Floats:
@@ -196,35 +221,78 @@ def weighted_by_kind(search: Search, scores: Floats, depth: int) -> Floats:
     return weighted
 
 
-def without_copies(found: Iterable[Answer], weights: Mapping[str, float]) -> Iterator[Answer]:
-    """Yield the answers without copies in other files, best first.
+@dataclass
+class Copies:
+    """Answers with one text, or nearly: what they are compared by."""
 
-    Of equal texts in files of kinds with equal `weights` the one with the shortest path answers,
-    where the best of them stands; it is `also_in` the paths of the others. Prose that resembles
-    that of a better answer is left out.
-    """
-    kept: list[tuple[str, frozenset[tuple[str, ...]]]] = []
-    for copies in equal_texts(found):
-        copies.sort(key=partial(_place_among_copies, weights))
-        record, *others = [record for _, record in copies]
-        path, runs = record["path"], runs_of_words(record)
-        if any(path != other and _resemble(runs, of_other) for other, of_other in kept):
-            continue
-        kept.append((path, runs))
+    answers: list[Answer]
+    runs: frozenset[tuple[str, ...]]  # of words
+    names: frozenset[str]  # and numbers
+    nearly_equal: list[Answer] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, answers: list[Answer]) -> Copies:
+        """Return answers with the same text."""
+        field, text = field_and_text(answers[0][1])
+        if field not in PROSE_FIELDS:  # other code is no copy
+            return cls(answers, frozenset(), frozenset())
+        words = split_words(LIST_NUMBER.sub("", text))
+        plain = [word.lower() for word in split_words(" ".join(words).replace("_", " "))]
+        starts = range(max(1, len(plain) - RUN_WORDS + 1))
+        runs = frozenset(tuple(plain[start : start + RUN_WORDS]) for start in starts)
+        return cls(answers, runs, frozenset(filter(NAME_OR_NUMBER.search, words)))
+
+    def resemble(self, other: Copies) -> bool:
+        """Return whether the texts are nearly the same, with the same names and numbers."""
+        if self.answers[0][1]["path"] == other.answers[0][1]["path"]:
+            return False
+        longer = max(len(self.runs), len(other.runs))
+        shared = len(self.runs & other.runs)
+        return 0 < MIN_COPIED_SHARE * longer <= shared and self.names == other.names
+
+    def lead(self, weights: Mapping[str, float]) -> Answer:
+        """Return the answer that stands for all, with the best score, and the paths of the others.
+
+        Of equal texts it is of the kind of files with the highest weight, of the current version,
+        and has the shortest path; a newer version of its page that is nearly equal leads instead.
+        """
+
+        def order(answer: Answer) -> tuple[float, list[int], int, int, str]:
+            path = answer[1]["path"]
+            age = [-number for number in version_of(path)[1]]
+            return -weights[path_kind(path)], age, path.count("/"), len(path), path
+
+        answers = sorted(self.answers, key=order)
+        page, version = version_of(answers[0][1]["path"])
+        for answer in self.nearly_equal:
+            other_page, other_version = version_of(answer[1]["path"])
+            if other_page == page and other_version > version:
+                answers, version = [answer, *answers], other_version
+        record = answers[0][1]
+        every = [each["path"] for _, each in [*answers, *sorted(self.nearly_equal, key=order)]]
+        others = [path for path in dict.fromkeys(every) if path != record["path"]]
         if others:
-            record = {**record, "also_in": [other["path"] for other in others]}
-        yield Hit(record["id"], max(hit.score for hit, _ in copies)), record
+            record = {**record, "also_in": others}
+        return Hit(record["id"], max(hit.score for hit, _ in answers)), record
 
 
-def _place_among_copies(
-    weights: Mapping[str, float], answer: Answer
-) -> tuple[float, int, int, str]:
-    path = answer[1]["path"]
-    return -weights[path_kind(path)], path.count("/"), len(path), path
+def without_copies(found: Iterable[Answer], weights: Mapping[str, float], k: int) -> list[Answer]:
+    """Return the k best answers without copies in other files, best first.
 
-
-def _resemble(runs: frozenset[tuple[str, ...]], others: frozenset[tuple[str, ...]]) -> bool:
-    return 0 < MIN_COPIED_SHARE * min(len(runs), len(others)) <= len(runs & others)
+    Of texts that are equal, or of prose that is nearly so, one answers where the best of them
+    stands; it is `also_in` the paths of the others.
+    """
+    kept = list[Copies]()
+    for answers in equal_texts(found):
+        copies = Copies.of(answers)
+        original = next((each for each in kept if each.resemble(copies)), None)
+        if original:
+            original.nearly_equal += copies.answers
+        elif len(kept) == 2 * k:  # later ones are seldom copies of the first
+            break
+        else:
+            kept.append(copies)
+    return [copies.lead(weights) for copies in kept[:k]]
 
 
 def equal_texts(found: Iterable[Answer]) -> list[list[Answer]]:
@@ -241,16 +309,6 @@ def equal_texts(found: Iterable[Answer]) -> list[list[Answer]]:
         repetitions[path, text] += 1
         groups.setdefault((text, repetitions[path, text]), []).append(answer)
     return [*groups.values()]
-
-
-def runs_of_words(record: Record) -> frozenset[tuple[str, ...]]:
-    """Return the parts by which texts are compared: runs of words of prose, none of code."""
-    field, text = field_and_text(record)
-    if field not in PROSE_FIELDS:
-        return frozenset()
-    words = [word.lower() for word in split_words(text.replace("_", " "))]
-    starts = range(max(1, len(words) - RUN_WORDS + 1))
-    return frozenset(tuple(words[start : start + RUN_WORDS]) for start in starts)
 
 
 def is_report(question: str) -> bool:

@@ -70,6 +70,18 @@ MAX_WALK_SHARE = 0.05
 MAX_STATE_SECONDS = 0.9
 CLOCK_TICK_NS = 2 * 10**9  # within which a file system may give two changes the same time
 FASTEST_ZLIB_LEVEL = 1
+MAX_LICENCE_ROW = 2  # below a line for the interpreter
+HEADER_COMMENT = re.compile(
+    r"""
+    \s* (?:
+        (?: (?: \# | // | ; | -- | % | \* ) [^\n]* \n [ \t]* )+
+      | /\* (?: [^*]++ | \*(?!/) )*+ \*/
+      | <!-- (?: [^-]++ | -(?!->) )*+ -->
+    )
+    """,
+    re.VERBOSE,
+)
+LICENCE_WORD = re.compile(r"licen[cs]ed? |copyright|spdx-license|\(c\) \d{4}", re.IGNORECASE)
 KEY_PROBLEM = "with keys or passwords"
 PRIVATE_KEY = re.compile(rb"\s*-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY")
 SNAPSHOT = "look"  # the part of a store with what the last walk found
@@ -489,14 +501,16 @@ def _read_files(
         secrets=secrets,
     )
     states = {source.path: state for source, state in changes.pending}
-    tasks = (
-        [(source, states[source.path]) for source in batch if isinstance(source, Source)]
-        for batch in batches(source for source, _ in changes.pending)
-    )
+    all_sources = (source for source, _ in changes.pending)
+    tasks = (_with_states(batch, states) for batch in batches(all_sources))
     workers = 1
     if sum(source.size for source, _ in changes.pending) > MIN_PARALLEL_BYTES:
         workers = min(MAX_PROCESSES, cores())
     yield from map(work, tasks) if workers == 1 else Pool(workers, work).results(tasks)
+
+
+def _with_states(batch: Iterable[Found], states: Mapping[str, str]) -> list[tuple[Source, str]]:
+    return [(source, states[source.path]) for source in batch if isinstance(source, Source)]
 
 
 def _read_batch(
@@ -539,12 +553,23 @@ def _read_batch(
         if skipped.fault:
             read.faults.append(skipped.error)
         read.files.append((files[skipped.path]._replace(problem=skipped.problem), b""))
-    texts = [document_text(record) for record in records]
+    texts = [without_licence(record, document_text(record)) for record in records]
     bags = Bags.of(texts)
     if embed and texts:
         read.rows = embed(texts, bags)
     with_paths = [document_text(record, paths=True) for record in records]
-    path_texts = map(str.removesuffix, with_paths, texts)
+    path_texts = map(str.removesuffix, with_paths, map(document_text, records))
     bags.add(path_texts, again=True)  # code has its place already
     read.pieces, read.counts = [*bags.number], bags.columns
     return read
+
+
+def without_licence(record: Record, text: str) -> str:
+    """Return the text of a passage without the licence in the first comment of its file."""
+    code = record.get("code")
+    if not isinstance(code, str) or record["lines"][0] > MAX_LICENCE_ROW:
+        return text
+    header = HEADER_COMMENT.match(code)
+    if header is None or not LICENCE_WORD.search(header[0]):
+        return text
+    return text.replace(header[0], "", 1)

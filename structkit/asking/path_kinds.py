@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import PurePosixPath
@@ -170,7 +170,9 @@ NOTES = re.compile(
     """,
     re.VERBOSE,
 )
-LEGAL = re.compile(r"(^|/)(licenses/|(licen[cs]e|copying|notice|authors|patents)[^/]*$)")
+LEGAL = re.compile(
+    r"(^|/) ( licenses/ | (licen[cs]e | copying | notice | authors | patents) [^/]* $ )", re.VERBOSE
+)
 BARE_MANUAL = re.compile(r"(readme|contributing|security|install|todo|code_of_conduct|faq)\b")
 TRANSLATION = re.compile(
     r"""
@@ -179,6 +181,21 @@ TRANSLATION = re.compile(
     """,
     re.VERBOSE,
 )
+# a folder of one version, alone or with its name: `v1`, `1.x`, `version-2.0`, `docs_v3`
+VERSION_FOLDER = re.compile(
+    r"""
+    (?: (.{0,60}?) [-_] )??  # the name
+    (?: v | ver | version | release )? [-_]?
+    ( \d{1,4} (?: \. (?: \d{1,4} | x ) ){0,3} )
+    """,
+    re.VERBOSE,
+)
+NAMED_VERSIONS = {"latest": 2, "stable": 2, "current": 2}
+NAMED_VERSIONS |= {"next": 1, "dev": 1, "nightly": 1, "main": 1, "master": 1}
+CURRENT = 3  # without a version
+ANY_NUMBER = 9999
+TEST_WORD = re.compile(r"\btests?\b", re.IGNORECASE)
+NUMBER_WORD = re.compile(r"\d{1,4}")
 # files that usually hold keys or passwords: lists of gitleaks, Gitrob and others
 KEY_NAME = re.compile(
     r"""
@@ -190,7 +207,11 @@ KEY_NAME = re.compile(
 )
 # … where they are neither code nor prose
 SECRET_NAME = re.compile(
-    r"^id_(?:rsa|dsa|ecdsa|ed25519)|(?:^|_)(?:credentials?|secrets?|passwords?|passwd)(?:_|$)"
+    r"""
+      ^ id_ (?: rsa | dsa | ecdsa | ed25519 )
+    | (?: ^ | _ ) (?: credentials? | secrets? | passwords? | passwd ) (?: _ | $ )
+    """,
+    re.VERBOSE,
 )
 
 
@@ -266,6 +287,62 @@ def _name_is_prose(path: str) -> bool:
     if name.endswith(".txt"):
         return not _is_settings(name, language)
     return bool(MAN_PAGE.search(name) or DOCBOOK.search(place))
+
+
+def words_for_names(question: str) -> str:
+    """Return a question for a comparison with names and paths: without "test", if it asks for none.
+
+    >>> words_for_names("where is the chi-square test computed")
+    'where is the chi-square  computed'
+    """
+    lower = question.lower()
+    if "test" in asked_kinds(question) or ASIDE.search(lower):
+        return question
+    return TEST_WORD.sub("", question).strip() or question
+
+
+@lru_cache(maxsize=1 << 16)
+def version_of(path: str) -> tuple[str, tuple[int, ...]]:
+    """Return a path without folders of versions, and what orders versions, the newest last.
+
+    >>> version_of("versioned_docs/version-1.x/a.md"), version_of("docs/a.md")
+    (('docs/a.md', (0, 1, 9999)), ('docs/a.md', (3,)))
+    >>> version_of("docs_v2/a.md"), version_of("latest/docs/a.md")
+    (('docs/a.md', (0, 2)), ('docs/a.md', (2,)))
+    """
+    *folders, name = path.lower().split("/")
+    kept = list[str]()
+    version: tuple[int, ...] = (CURRENT,)
+    for folder in folders:
+        rest = folder.removeprefix("versioned_")
+        if found := VERSION_FOLDER.fullmatch(rest):
+            numbers = (ANY_NUMBER if each == "x" else int(each) for each in found[2].split("."))
+            version = (0, *numbers)
+            rest = found[1]
+        elif folder in NAMED_VERSIONS:
+            version = (NAMED_VERSIONS[folder],)
+            rest = ""
+        if rest:
+            kept.append(rest)
+    return "/".join([*kept, name]), version
+
+
+def old_versions(question: str, paths: Collection[str]) -> set[str]:
+    """Return the pages of which a newer version is among the paths, unless a question names theirs.
+
+    >>> old_versions("sessions", ["docs/a.md", "docs/v1/a.md", "docs/v1/b.md"])
+    {'docs/v1/a.md'}
+    """
+    pages = [(path, *version_of(path)) for path in paths if is_prose(path)]
+    newest: dict[str, tuple[int, ...]] = {}
+    for _, page, version in pages:
+        newest[page] = max(version, newest.get(page, version))
+    numbers = {*NUMBER_WORD.findall(question)}
+    return {
+        path
+        for path, page, version in pages
+        if version < newest[page] and numbers.isdisjoint(map(str, version[1:]))
+    }
 
 
 def is_key_file(path: str) -> bool:
@@ -373,6 +450,8 @@ def kind_weights(question: str, kind: Kind | None = None) -> Mapping[str, float]
     tests = "test" in asked and not (ASIDE.search(lower) or DOING.search(lower))
     if tests:
         manual, code = manual / 2, code / 2
+    # "the chi-square test": names and paths of tests have the word, too
+    unasked_test = 0.4 if {"test", "tests"}.isdisjoint(words) else 0.25
     weights = {
         "code": code,
         "header": 0.8 * code,  # it declares what other files define
@@ -380,7 +459,7 @@ def kind_weights(question: str, kind: Kind | None = None) -> Mapping[str, float]
         "compatibility": 0.5 * code,
         "generated": 0.4 * code,
         "copy": 0.4 * code,
-        "test": 1.0 if tests else 0.4 * code,
+        "test": 1.0 if tests else unasked_test * code,
         "example": 1.0 if "example" in asked else 0.5 * code,
         "manual": manual,
         "notes": manual if NEWS.search(question) else manual / 2,

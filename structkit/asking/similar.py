@@ -32,7 +32,7 @@ MAX_ASKED_WORDS = 25
 
 
 # a line, or the first of some: `a.py:12`, `a.py:12-20`, and the `doc_id` of a chunk, `a.py#L12-20`
-PLACE = re.compile(r"(.+)(?::|#L)([1-9]\d{0,8})(?:-\d{1,9})?", re.DOTALL)
+PLACE_TEXT = re.compile(r"(.+)(?::|#L)([1-9]\d{0,8})(?:-\d{1,9})?", re.DOTALL)
 
 
 class Place(NamedTuple):
@@ -49,7 +49,7 @@ class Place(NamedTuple):
         >>> Place.of("src/shapes.py:12"), tuple(Place.of("shapes.md#circles"))
         (Place(file='src/shapes.py', line=12, section=''), ('shapes.md', 0, 'circles'))
         """
-        if place := PLACE.fullmatch(text):
+        if place := PLACE_TEXT.fullmatch(text):
             return cls(place[1], int(place[2]))
         file, _, section = text.partition("#")
         if not (file and section):

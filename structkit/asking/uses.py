@@ -26,6 +26,8 @@ from structkit.structure.code.outline import Definition
 
 # nodes of syntax trees that are no names, though they may be one word
 TEXT_NODE = re.compile(r"comment|string|content|fragment|text|heredoc|regex|char")
+CALL_NODE = re.compile(r"call|invocation|new_expression|object_creation")
+IMPORT_NODE = re.compile(r"import|use_declaration|using_directive|include|require|use_clause")
 DEFINITION_SCORE = 2.0
 USE_SCORE = 1.0
 MAX_SIMILAR_NAMES = 3
@@ -88,7 +90,7 @@ def _of_file(records: list[Record], symbol: str, name: str) -> Iterator[tuple[fl
     program = outline.parse(text, data)
     every = program.definitions
 
-    def found(top: int, row: int, end: int, around: Definition | None) -> Record:
+    def found(top: int, row: int, end: int, around: Definition | None, use: str) -> Record:
         inside = {"symbol": around.path} if around else {}
         return {
             "id": f"{path}#L{row + 1}",
@@ -96,26 +98,48 @@ def _of_file(records: list[Record], symbol: str, name: str) -> Iterator[tuple[fl
             "language": language,
             "line": row + 1,
             "lines": [top + 1, end + 1],
+            "use": use,
             **inside,
             "code": "\n".join(rows[top : end + 1]),
         }
 
     asked = [part for part in SYMBOL_SEPARATOR.split(symbol) if part]
-    own = [each for each in every if SYMBOL_SEPARATOR.split(each.path)[-len(asked) :] == asked]
-    for each in own:
-        yield DEFINITION_SCORE, found(each.top, each.signature, each.end_row, each)
-    signatures = {each.signature for each in every if each.name == name}
-    for row in dict.fromkeys(_rows(program.tree.root_node, data, name)):
-        if row in signatures:
-            continue
+    for definition in every:
+        if SYMBOL_SEPARATOR.split(definition.path)[-len(asked) :] == asked:
+            lines = definition.top, definition.signature, definition.end_row
+            yield DEFINITION_SCORE, found(*lines, definition, "definition")
+    signatures = {definition.signature for definition in every if definition.name == name}
+    use_of_row: dict[int, str] = {}  # of several on one line, the first that is more than a mention
+    for row, use in _uses(program.tree.root_node, data, name):
+        if row not in signatures and use_of_row.get(row, "mention") == "mention":
+            use_of_row[row] = use
+    for row, use in use_of_row.items():
         around = [each for each in every if each.top <= row <= each.end_row]
-        yield USE_SCORE, found(row, row, row, around[-1] if around else None)
+        yield USE_SCORE, found(row, row, row, around[-1] if around else None, use)
 
 
-def _rows(root: tree_sitter.Node, data: bytes, name: str) -> Iterator[int]:
-    """Yield the row of each leaf of a syntax tree that is the name."""
+def _uses(root: tree_sitter.Node, data: bytes, name: str) -> Iterator[tuple[int, str]]:
+    """Yield the row of each leaf of a syntax tree that is the name, and how it is used."""
     own = name.encode()
     for match in re.finditer(rb"(?<![A-Za-z0-9_])%b(?![A-Za-z0-9_])" % re.escape(own), data):
         node = root.descendant_for_byte_range(*match.span())
         if node and match.span() == node.byte_range and not TEXT_NODE.search(node.type):
-            yield node.start_point.row
+            yield node.start_point.row, _use_of(node)
+
+
+def _use_of(node: tree_sitter.Node) -> str:
+    """Return how a name is used: in an import, as what is called, or as another mention."""
+    callee, around = node, node.parent
+    while around and around.end_byte == callee.end_byte and not CALL_NODE.search(around.type):
+        callee, around = around, around.parent  # `a.name` of `a.name(b)`
+    if around and CALL_NODE.search(around.type):
+        arguments = around.child_by_field_name("arguments")
+        is_argument = arguments is not None and arguments.start_byte <= node.start_byte
+        if not is_argument:
+            return "call"
+    around = node.parent
+    while around:
+        if IMPORT_NODE.search(around.type):
+            return "import"
+        around = around.parent
+    return "mention"

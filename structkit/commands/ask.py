@@ -381,8 +381,8 @@ COMMAND = Command(
     _main,
     also=(ListOutput,),
     writes="`query_id`, `query`, `doc_id`, `score`, `rank`, `line`, `path`, `language`, `lines`; "
-    "if the passage has them: `symbol`, `symbol_lines`, `quote`, `also_in`, `scope`, `names`, "
-    "`code`, `title`, `headings`, `text`; with {list} and {clear}: `folder`, "
+    "if the passage has them: `use`, `symbol`, `symbol_lines`, `quote`, `also_in`, `scope`, "
+    "`names`, `code`, `title`, `headings`, `text`; with {list} and {clear}: `folder`, "
     "`exists`, `bytes`, `cache`",
     examples="""
 structkit ask src "how is the area of a circle computed"

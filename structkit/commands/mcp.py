@@ -17,7 +17,7 @@ from functools import partial, wraps
 from os.path import basename, realpath
 from typing import Any
 
-from structkit.asking.agents import AGENTS, NAME, add_server, path_for
+from structkit.asking.agents import AGENTS, SERVER_NAME, add_server, path_for
 from structkit.command import Command, command_of
 from structkit.errors import Surface, UserError, unknown, use_surface
 from structkit.extras import missing_training_package, require
@@ -35,7 +35,7 @@ INVALID_REQUEST = -32600
 TEXT_INDENT = (
     "    "  # before each line of a passage, so that it cannot look like another one's place
 )
-ABOUT = (
+INSTRUCTIONS = (
     "Find code and documentation of a project by what it does. Ask before you read whole files. "
     "Answers are passages, best first; each begins with its path and lines, its text is indented. "
     "Folders: "
@@ -44,7 +44,7 @@ ABOUT = (
 ARGUMENTS = {
     "question": "A sentence, a few words or the name of a symbol; or a whole bug report.",
     "place": "The passage: FILE:LINE, FILE:FIRST-LAST, or the place of an answer.",
-    "name": "The symbol, as in the code: NAME, Class.method or module::NAME.",
+    "name": "The symbol, as in the code: SERVER_NAME, Class.method or module::SERVER_NAME.",
     "folder": "Folder to search, one of those served or inside one. Default: all.",
     "glob": 'Patterns of the files to search, as in .gitignore: "*.py", ["src", "!test_*"].',
     "kind": "Kind of files: code, docs or tests; all prefers none. By default the question's words "
@@ -66,6 +66,7 @@ OUTPUT_SCHEMA = {
                     "path": {"type": "string"},
                     "lines": {"type": "array", "items": {"type": "integer"}},
                     "text": {"type": "string"},
+                    "use": {"enum": ["definition", "call", "import", "mention"]},
                     "also_in": {"type": "array", "items": {"type": "string"}},
                 },
             },
@@ -161,7 +162,8 @@ class Tools:
     ) -> Record:
         """Find the definitions of a symbol, and every line of code that uses its name.
 
-        Use it where you know the name: names in comments and strings are no uses.
+        Use it where you know the name: names in comments and strings are no uses. Each answer says
+        whether it is a definition, call, import or mention.
         """
         return self._answer(folder, glob, tokens, uses=name)
 
@@ -203,13 +205,15 @@ class Tools:
 
 def _answer_for_agent(answer: Record) -> Record:
     text = answer.get("code") or answer["text"]
-    also_in = {"also_in": answer["also_in"]} if "also_in" in answer else {}
-    return {"path": answer["path"], "lines": answer["lines"], **also_in, "text": text}
+    names = [name for name in ("path", "lines", "use", "also_in") if name in answer]
+    return {**{name: answer[name] for name in names}, "text": text}
 
 
 def text_of(answer: Record) -> str:
     """Return the lines of an answer: its place, then its text, which cannot look like a place."""
     place = printable("{path}:{lines[0]}-{lines[1]}".format_map(answer))
+    if "use" in answer:
+        place += f" ({answer['use']})"
     if "also_in" in answer:
         place += f" (also in {printable(', '.join(answer['also_in']))})"
     return "\n".join([place, *(TEXT_INDENT + line for line in answer["text"].splitlines())])
@@ -234,7 +238,7 @@ def _serve(settings: Settings) -> None:
     server = library.MCPServer(
         "structkit",
         version=__version__,
-        instructions=ABOUT + ", ".join(map(printable, settings.folders)),
+        instructions=INSTRUCTIONS + ", ".join(map(printable, settings.folders)),
         tools=[_tool(each) for each in (tools.ask, tools.like, tools.uses)],
     )
     call, invalid = server.call_tool, require("pydantic", "mcp").ValidationError
@@ -335,7 +339,7 @@ def _refuse(answers: int, name: int | str | None, code: int, problem: str) -> No
 
 def _install(settings: Settings, agent: str) -> None:
     """Show the lines for an agent's settings file and add them; a person is asked first."""
-    beside_python = os.path.join(os.path.dirname(sys.executable), NAME)
+    beside_python = os.path.join(os.path.dirname(sys.executable), SERVER_NAME)
     where = partial(path_for, AGENTS[agent])
     arguments = ["mcp", *map(where, settings.folders)]
     if settings.offline:
@@ -344,7 +348,9 @@ def _install(settings: Settings, agent: str) -> None:
         arguments.append(Surface().setting("secrets", None))
     if model := settings.model:
         arguments += ["-m", where(model) if os.path.exists(model) else model]
-    change = add_server(agent, NAME if shutil.which(NAME) else beside_python, arguments)
+    change = add_server(
+        agent, SERVER_NAME if shutil.which(SERVER_NAME) else beside_python, arguments
+    )
     if change.text is None:
         print(f"{change.path} has this server already")  # noqa: T201 what it adds
         return

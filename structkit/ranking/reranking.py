@@ -158,16 +158,16 @@ def rerank(
     summed = dict(zip((each.doc_id for each in candidates), total.tolist(), strict=True))
     groups = {each.doc_id: ranking.group_of(each.doc_id, each.record) for each in candidates}
     best = {hit.doc_id: hit.best for hit in hits}
-    kept = thin(summed, groups, ranking.repeats)
+    kept = discount_repeats(summed, groups, ranking.repeats)
     return top_hits(round_to_float32(kept), k, best)
 
 
-def thin(scores: Scores, groups: Mapping[str, str], repeats: float) -> Scores:
+def discount_repeats(scores: Scores, groups: Mapping[str, str], repeats: float) -> Scores:
     """Multiply scores by `repeats` for each better hit of the same group.
 
-    >>> thin({"a": 1.0, "b": 0.8, "c": 0.5}, {"a": "x", "b": "x", "c": "y"}, 0.5)
+    >>> discount_repeats({"a": 1.0, "b": 0.8, "c": 0.5}, {"a": "x", "b": "x", "c": "y"}, 0.5)
     {'a': 1.0, 'b': 0.4, 'c': 0.5}
-    >>> thin({"a": 1.0, "b": 0.8, "c": 0.5}, {"a": "x", "b": "x", "c": "y"}, 0)
+    >>> discount_repeats({"a": 1.0, "b": 0.8, "c": 0.5}, {"a": "x", "b": "x", "c": "y"}, 0)
     {'a': 1.0, 'c': 0.5}
     """
     before: dict[str, int] = {}

@@ -54,3 +54,28 @@ def test_every_kind_has_a_weight(question):
     for kind, names in MEANT.items():
         weights = kind_weights(question, kind)
         assert {name for name, weight in weights.items() if weight} == {*names}
+
+
+@pytest.mark.parametrize("test", ["chi-square test", "chi-square tests", "blood test", "A/B test"])
+def test_test_is_a_word_of_statistics(tmp_path, test):
+    text = f"The {test} of a table."
+    name = test.replace("-", "_").replace("/", "_").replace(" ", "_").lower()
+    files = {"src/stats.py": f'def compute(table):\n    """{text}"""\n    return sum(table)\n'}
+    files["tests/test_stats.py"] = (
+        f"def test_{name}():\n    # {text}\n    assert compute([1]) == 1\n"
+    )
+    write_files(
+        tmp_path, files | {f"src/o{n}.py": f"def o{n}(x):\n    return x\n" for n in range(6)}
+    )
+    found = list(structkit.ask(tmp_path, f"where is the {test} computed", no_cache=True))
+    assert str(tmp_path / "src/stats.py") == found[0]["path"]
+
+
+@pytest.mark.parametrize("mark", ["# {}\n# {}\n", "/*\n * {}\n * {}\n */\n", "// {}\n// {}\n"])
+def test_a_licence_header_does_not_answer(tmp_path, mark):
+    name = "a.py" if mark[0] == "#" else "a.js"
+    header = mark.format("Copyright 2020 A", "Licensed under the terms of tea.")
+    write_files(tmp_path, {name: f"{header}\nx = 1\n", "b.md": "The terms of tea are warm."})
+    options = {"kind": "all", "no_model": True, "no_cache": True}
+    found = structkit.ask(tmp_path, "licensed terms of tea", **options)
+    assert {"b.md"} == {each["path"].split("/")[-1] for each in found}

@@ -79,3 +79,28 @@ def test_files_and_tokens_bound_the_uses(uses):
     assert {"tests/test_pool.py"} == {path for path, *_ in uses("wait", kind="tests")}
     assert 0 < len(uses("wait", tokens=20)) < 8
     assert [] == uses("nowhere") == uses("color")
+
+
+def test_definitions_calls_imports_and_mentions_are_told_apart(tmp_path):
+    files = {
+        "a.py": "from a import name\nimport b.name\nname(1)\no.name(2)\nf(name)\nz = name\n",
+        "b.js": "import { name } from './a'\nname(1)\no.name()\nf(name)\n",
+        "c.go": "package c\n\nfunc name() {}\n\nfunc d() {\n\tname()\n\tgo f(name)\n}\n",
+        "d.java": "import a.name;\nclass D { void f() { x.name(1); f(name); } }\n",
+    }
+    write_files(tmp_path, files)
+    found = structkit.ask(tmp_path, uses="name", no_cache=True, no_model=True)
+    uses = {
+        (each["path"].removeprefix(f"{tmp_path}/"), each["line"]): each["use"] for each in found
+    }
+    assert ["import", "import", "call", "call", "mention", "mention"] == [
+        uses["a.py", line] for line in range(1, 7)
+    ]
+    assert ["import", "call", "call", "mention"] == [uses["b.js", line] for line in range(1, 5)]
+    assert ["definition", "call", "mention"] == [uses["c.go", line] for line in (3, 6, 7)]
+    assert ["import", "call"] == [uses["d.java", line] for line in (1, 2)]
+
+
+def test_a_name_that_no_code_has_is_answered_with_similar_ones(uses, capsys):
+    assert [] == uses("wiat_for") and [] == uses("Wait")
+    assert "no code has the name Wait; did you mean wait" in capsys.readouterr().err
