@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
-import select
 import shutil
 import sys
+import termios
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -295,6 +296,11 @@ def _tool(answer: Callable[..., Record]) -> Any:
     return tool
 
 
+def _unread_bytes(pipe: int) -> int:
+    """Return how many bytes of a pipe are still to be read; none at its end, unlike `select`."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
 def _pass_messages(
     source: int,
     answers: int,
@@ -324,7 +330,7 @@ def _pass_messages(
                 _refuse(answers, name, INVALID_REQUEST, "the line is no request of JSON-RPC 2.0")
             else:
                 messages.write(text + b"\n")
-    while select.select([readable], [], [], 0)[0]:
+    while _unread_bytes(readable):
         time.sleep(POLL_SECONDS)
     time.sleep(GRACE_SECONDS)
     end_now(0)

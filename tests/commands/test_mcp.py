@@ -236,7 +236,7 @@ def test_each_message_is_answered_and_a_wrong_argument_with_its_reason(home):
 SLOW = """
 import sys, time
 from structkit.asking import folder
-folder.Folder.read = lambda *_: print("asked", file=sys.stderr, flush=True) or time.sleep(60)
+folder.Folder.read = lambda *_, **__: print("asked", file=sys.stderr, flush=True) or time.sleep(60)
 from structkit.cli.main import main
 main()
 """

@@ -160,7 +160,8 @@ def test_the_model_is_needed_and_only_for_its_ranker(tmp_path):
 
 def test_the_extra_is_named_where_it_is_missing(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(UserError, match="sentence_transformers; pip install sentence-transformers"):
+    remedy = "sentence_transformers of the extra sentence-transformers; pip install"
+    with pytest.raises(UserError, match=remedy):
         reranked(tmp_path)
 
 

@@ -148,7 +148,7 @@ def render_markdown(markdown_tokens: Sequence[Token]) -> str:
 def markdown_tokens(text: str) -> list[Token]:
     r"""Return the blocks of a text in Markdown below its front matter, each with its lines.
 
-    >>> [(token.type, token.map) for token in tokens("a\n\n# b") if token.map][0]
+    >>> [(token.type, token.map) for token in markdown_tokens("a\n\n# b") if token.map][0]
     ('paragraph_open', [0, 1])
     """
     if front := FrontMatter.of(text):  # so that line numbers stay the same
