@@ -47,14 +47,15 @@ print(*sorted(files), sep="\\n", file=sys.stderr)
 sys.exit(status)
 """
 # since 2026-11-27 the command line, not an import, sets what libraries read, and `ask` has kinds of
-# files, a module of their own
+# files, a module of their own; since 2026-11-28 `ask` names sections as their readers do, and `score`
+# checks its streams and tells ids with NUL apart
 BOUNDS = {
     "train santa": 28,
-    "ask": 43,
+    "ask": 45,
     "encode": 27,
     "search -m": 31,
     "mask-entities": 15,
-    "score": 15,
+    "score": 16,
 }
 
 

@@ -6,6 +6,7 @@ Patterns are collected from the modules, with the methods that call them, so a n
 import gc
 import importlib
 import json
+import os
 import pkgutil
 import re
 import signal
@@ -29,6 +30,8 @@ from structkit.structure.html.reader import Reader
 from structkit.structure.sentences import sentences
 from structkit.structure.trees.brackets import read_trees
 from structkit.structure.trees.words import words_of
+
+pytestmark = pytest.mark.skipif("SOAK" not in os.environ, reason="takes many minutes: make soak")
 
 ATOMS = (
     """
