@@ -47,7 +47,7 @@ print(*sorted(files), sep="\\n", file=sys.stderr)
 sys.exit(status)
 """
 # since 2026-11-27 the command line, not an import, sets what libraries read, and `ask` has kinds of
-# files, a module of their own; since 2026-11-28 `ask` names sections as their readers do, and `score`
+# files, a module of their own; since 2026-11-28 `ask` names sections as readers do, and `score`
 # checks its streams and tells ids with NUL apart
 BOUNDS = {
     "train santa": 28,
