@@ -106,6 +106,7 @@ def run(data: str, limit: int | None = None) -> None:
             fcntl.flock(running, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             sys.exit("the queue runs here already: make -C experiments queue-state")
+        outdate_data()
         failed: list[str] = []
         finished = 0
         # the list is read again after each seed, so that one can add to it meanwhile
@@ -120,6 +121,18 @@ def run(data: str, limit: int | None = None) -> None:
                 failed.append(f"{entry.name}@{seed}")
     if failed:
         sys.exit(f"failed: {', '.join(failed)}; logs are in {RUNS}")
+
+
+def outdate_data() -> None:
+    """Give what earlier runs made a time after that of all data, in the same order.
+
+    `make` would train again if somebody put the same data there once more, and a finished model is
+    never replaced.
+    """
+    paths = sorted(RUNS.rglob("*"), key=lambda path: path.lstat().st_mtime_ns)
+    now = time.time_ns()
+    for place, path in enumerate(paths):
+        os.utime(path, ns=(now, now + place), follow_symlinks=False)
 
 
 def following(failed: Sequence[str] = ()) -> tuple[Entry, int] | None:

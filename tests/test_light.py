@@ -53,5 +53,5 @@ def test_all_but_training_and_encoders_of_torch_works_and_the_rest_says_so(light
         assert re.fullmatch(f"structkit: {SAID}", done.stderr.splitlines()[-1]), done.stderr
     for call in CALLS:
         told = light("", "-c", f"import structkit; list(structkit.{call})").stderr
-        assert re.fullmatch(f"structkit.errors.UserError: {SAID}", told.splitlines()[-1]), told
+        assert re.fullmatch(f"structkit.extras.MissingPackage: {SAID}", told.splitlines()[-1]), told
         assert "During handling" not in told

@@ -65,6 +65,20 @@ def finished():
     return sorted(path.stem for path in queue.FOLDER.glob("*.json"))
 
 
+def test_what_was_made_stays_newer_than_data_that_are_put_there_again(clone):
+    makefile = "model: trees\n\techo again > model\ntrees: {}\n\techo again > trees\n"
+    model, trees, data = queue.RUNS / "model", queue.RUNS / "trees", Path("data.gz")
+    queue.RUNS.mkdir(parents=True)
+    for path, seconds in ((trees, 1), (model, 2), (data, 3)):
+        path.write_text("once")
+        os.utime(path, (seconds, seconds))
+    data.touch()
+    (queue.RUNS / "Makefile").write_text(makefile.format(data.absolute()))
+    queue.run("data", limit=0)
+    subprocess.run(["/usr/bin/make", "-C", queue.RUNS, "model"], check=True)
+    assert ["once", "once"] == [path.read_text() for path in (trees, model)]
+
+
 def test_seeds_run_in_order_and_what_is_committed_is_not_run_again(clone):
     queue.run("data", limit=2)
     assert ["first@0", "first@1"] == finished()
