@@ -53,11 +53,9 @@ def encoding_of(
     return encoding
 
 
-def encode_file(
-    model: str, path: Path | str, lines: Iterable[Record], *, resume: bool = False, **options: Any
-) -> Record:
+def encode_file(model: str, path: Path | str, lines: Iterable[Record], **options: Any) -> Record:
     """Encode documents to a file, and return the facts about it."""
     encoding = encoding_of(model, "document", **options)
-    meta = encode_to_file(map(encoding.read, lines), str(path), encoding, resume=resume)
+    meta = encode_to_file(map(encoding.read, lines), str(path), encoding)
     encoding.report()
     return meta

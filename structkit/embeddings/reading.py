@@ -58,7 +58,7 @@ MATRIX_ENDINGS = (".npy", ".npz", ".parquet")
 ENCODE_AGAIN = "encode the corpus again"
 # facts of a run that do not affect the numbers of a row
 UNRELATED_SETTINGS = frozenset(
-    "model keep batch_tokens count dim run files records sha256 precision similarity".split()
+    "model keep batch_tokens count dim run files precision similarity".split()
 )
 MAX_INT8_SCALE = 2.0**57  # the square of 127 times as much is a float32
 NUMBER_TYPES = frozenset((float, int))
@@ -522,8 +522,7 @@ def check_together(path: str, meta: Record, endings: Iterable[str]) -> None:
             same = meta["files"].get(ending) == fingerprint(handle, ending)
         if not same:
             problem = f"does not belong to {stem}{META_SUFFIX}: it was written by another run"
-            remedy = f"encode again ({flag('resume')} completes a run that was killed)"
-            raise UserError(problem, remedy).at(stem + ending)
+            raise UserError(problem, ENCODE_AGAIN).at(stem + ending)
 
 
 def differing_settings(run: Record, other: Record) -> list[str]:

@@ -9,9 +9,8 @@ line for each document, NAME.rows.txt its number of rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,25 +26,17 @@ from structkit.embeddings import (
     META_SUFFIX,
     ROWS_SUFFIX,
     SCALES_SUFFIX,
-    SUFFIXES_BESIDE,
 )
-from structkit.embeddings.reading import check_together, fingerprint, id_line, read_matrix
+from structkit.embeddings.reading import fingerprint, id_line
 from structkit.embeddings.vectors import QUANTIZED_TYPES, EmbeddingRow, column_count, quantize
-from structkit.errors import UserError, flag
 from structkit.extras import require
-from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.records.output import (
     WholeFile,
-    append_to,
-    beside,
     cannot_write,
     indented,
-    is_single_link_file,
     keep_together,
-    lock,
-    refuse_name,
-    remove,
+    partial_of,
 )
 
 FLOAT32_TYPE = "<f4"
@@ -67,11 +58,8 @@ class VectorFiles:
 
     With `chunks` the ids of documents are written too, with `fields` the fields of rows, with
     `hashes` the hashes of their sources. With `counts` rows have the ids of their documents, which
-    are written once. `quantize` is one of `FORMS`. `run` identifies the
-    run: with `resume`, the files of an unfinished run with the same `run` are continued, `state` is
-    the argument of its last `checkpoint`, and `complete` is True if nothing is left to do. Errors:
-    `UserError` if a file cannot be written, an id holds a line break, or the unfinished files are
-    another run's.
+    are written once. `quantize` is one of `QUANTIZED_TYPES`. Errors: `UserError` if a file cannot
+    be written, or an id holds a line break.
     """
 
     def __init__(
@@ -83,118 +71,29 @@ class VectorFiles:
         fields: bool = False,
         hashes: bool = False,
         quantize: str | None = None,
-        run: Record | None = None,
-        resume: bool = False,
     ) -> None:
-        self.path, self.run, self.resume, self.quantize = path, run or {}, resume, quantize
-        others = {
+        self.path, self.counts, self.quantize = path, counts, quantize
+        self.count = self.dim = 0
+        optional = {
             SCALES_SUFFIX: quantize == "int8",
             DOC_IDS_SUFFIX: chunks,
             HASHES_SUFFIX: hashes,
             FIELDS_SUFFIX: fields,
+            ROWS_SUFFIX: counts,
         }
-        others[ROWS_SUFFIX] = self.counts = counts
-        self.endings = [".npy", IDS_SUFFIX, *(ending for ending, there in others.items() if there)]
-        self._others = set(SUFFIXES_BESIDE) - {*self.endings, META_SUFFIX}
-        self._stem = path.removesuffix(".npy")
-        self._journal_path = Path(beside(path, ".", ".resume"))
-        self.count = self.dim = 0
-        self.state: Record | None = None
-        self.complete = False
+        stem = path.removesuffix(".npy")
+        self._others = [stem + ending for ending, there in optional.items() if not there]
+        for other in self._others:
+            partial_of(other)  # removes what a killed run with other files left
+        # the ids, which all readers need, come last
+        endings = (ending for ending, there in optional.items() if there)
         self._files: dict[str, WholeFile] = {}
-        with write_errors(path):
-            self._open()
-
-    def _open(self) -> None:
-        for ending in (*self.endings, META_SUFFIX):
-            refuse_name(self._stem + ending)
-        self._journal = append_to(self._journal_path)
-        if not lock(self._journal):
-            self._journal.close()
-            problem = UserError("is being written by another process", "wait for it")
-            raise problem.at(self.path)
-        last = self._last_entry() if self.resume else None
-        if last and last.get("finished"):  # a run was killed before all files had their names
-            for ending in (*self.endings, META_SUFFIX):
-                if is_single_link_file(partial := self._partial(ending)):
-                    self._add_file(ending, partial.stat().st_size)
-            self._name_files()
-            last = None
-        if self.resume and not last and self._is_finished():
-            self.complete = True
-            return
-        for number, ending in enumerate(self.endings):
-            self._add_file(ending, last["sizes"][number] if last else None)
-        if last:
-            self.count, self.dim, self.state = last["count"], last["dim"], last["state"]
-            return
-        for ending in self._others:  # left by a killed run with other files
-            remove(self._partial(ending))
-        self._files[".npy"].handle.write(b"\0" * NPY_HEADER_BYTES)
-        self._journal.truncate(0)
-        self._note({"run": self.run})
-
-    def _partial(self, ending: str) -> Path:
-        """Return where a file is until it is complete, and where `resume` finds it."""
-        return Path(beside(self._stem + ending, ".", ".partial"))
-
-    def _add_file(self, ending: str, size: int | None = None) -> WholeFile:
-        file = WholeFile(self._stem + ending, partial=self._partial(ending), size=size)
-        self._files[ending] = file
-        return file
-
-    def _name_files(self) -> None:
-        """Give the files their names; the ids, which all readers need, come last."""
-        files = [self._files[each] for each in sorted(self._files, key=IDS_SUFFIX.__eq__)]
-        keep_together(files, [self._stem + ending for ending in self._others])
-
-    def _is_finished(self) -> bool:
-        """Return whether the complete files of the run exist. Errors: another run's."""
-        try:
-            meta: Record = orjson.loads(Path(self._stem + META_SUFFIX).read_bytes())
-            known = {**meta, **meta["run"]}
-        except (OSError, ValueError, KeyError, TypeError):
-            return False
-        try:
-            self._check_run({name: known.get(name) for name in self.run}, "finished")
-        except UserError:
-            self._journal_path.unlink()  # it is new, and nothing was begun
-            raise
-        try:
-            read_matrix(self.path, fields=True, scan=False)
-            check_together(self.path, {"files": {}, **meta}, self.endings)
-        except UserError as error:
-            say(f"{error}: all is written again")
-            return False
-        return True
-
-    def _check_run(self, known: Record, state: str) -> None:
-        """Raise if files are of another run."""
-        for key in {**known, **self.run}:
-            if known.get(key) != self.run.get(key):
-                problem = f"the {state} run had {key} {known.get(key)!r}, this one has "
-                remedy = f"run it as before, or start again without {flag('resume')}"
-                raise UserError(f"{problem}{self.run.get(key)!r}", remedy).at(self.path)
-
-    def _last_entry(self) -> Record | None:
-        """Return the last whole entry of the journal, or None."""
-        self._journal.seek(0)
-        lines = self._journal.read().splitlines(keepends=True)
-        entries = [orjson.loads(line) for line in lines if line.endswith(b"\n")]
-        if len(entries) < 2:
-            return None
-        self._check_run(entries[0]["run"], "unfinished")
-        if not entries[-1].get("finished") and not all(
-            map(is_single_link_file, map(self._partial, self.endings))
-        ):
-            return None
-        # a kill in the middle of an entry leaves a part of it
-        self._journal.truncate(sum(len(line) for line in lines if line.endswith(b"\n")))
-        last: Record = entries[-1]
-        return last
-
-    def _note(self, entry: Record) -> None:
-        self._journal.write(orjson.dumps(entry) + b"\n")  # unbuffered, at the end: whole or torn
+        with write_errors(path), ExitStack() as opened:
+            for ending in (".npy", *endings, META_SUFFIX, IDS_SUFFIX):
+                self._files[ending] = WholeFile(stem + ending)
+                opened.callback(self._files[ending].drop)
+            self._files[".npy"].handle.write(b"\0" * NPY_HEADER_BYTES)
+            self._opened = opened.pop_all()
 
     def __enter__(self) -> VectorFiles:
         return self
@@ -217,6 +116,7 @@ class VectorFiles:
             FIELDS_SUFFIX: b"".join([orjson.dumps(row.fields) + b"\n" for row in rows]),
             SCALES_SUFFIX: b"" if scales is None else scales.astype(FLOAT32_TYPE).tobytes(),
             ROWS_SUFFIX: "".join(f"{len(each)}\n" for each in of_documents).encode(),
+            META_SUFFIX: b"",
         }
         self.dim = embeddings.shape[1]
         self.count += len(rows)
@@ -224,51 +124,28 @@ class VectorFiles:
             for ending, file in self._files.items():
                 file.handle.write(contents[ending])
 
-    def checkpoint(self, state: Record) -> None:
-        """Remember how far the files are, and `state`: a killed run can continue from here."""
-        self.state = state
-        with write_errors(self.path):
-            for file in self._files.values():
-                file.handle.flush()
-            sizes = [file.handle.tell() for file in self._files.values()]
-            self._note({"count": self.count, "dim": self.dim, "sizes": sizes, "state": state})
-
     def finish(self, meta: Record) -> Record:
         """Complete the files and give them their names; returns the metadata as written."""
-        with write_errors(self.path):
-            if not self.complete:
-                self._complete(meta)
-            self._journal_path.unlink(missing_ok=True)
-            written: Record = orjson.loads(Path(self._stem + META_SUFFIX).read_bytes())
-        return written
-
-    def _complete(self, meta: Record) -> None:
         kind = QUANTIZED_TYPES.get(self.quantize or "", FLOAT32_TYPE)
-        self._files[".npy"].handle.seek(0)
         shape = (self.count, column_count(self.dim, self.quantize))
         header = {"descr": kind, "fortran_order": False, "shape": shape}
-        npy.write_array_header_1_0(self._files[".npy"].handle, header)
-        for file in self._files.values():
-            file.handle.flush()
-        prints = {each: fingerprint(file.handle, each) for each, file in self._files.items()}
         meta = {**meta, "count": self.count, "dim": self.dim, "dtype": str(np.dtype(kind))}
-        self._add_file(META_SUFFIX).handle.write(indented({**meta, "files": prints}))
-        self._files[META_SUFFIX].handle.flush()
-        self._note({"finished": True})
-        self._name_files()
+        with write_errors(self.path):
+            self._files[".npy"].handle.seek(0)
+            npy.write_array_header_1_0(self._files[".npy"].handle, header)
+            for file in self._files.values():
+                file.handle.flush()
+            meta["files"] = {
+                ending: fingerprint(file.handle, ending)
+                for ending, file in self._files.items()
+                if ending != META_SUFFIX
+            }
+            self._files[META_SUFFIX].handle.write(indented(meta))
+            keep_together([*self._files.values()], self._others)
+        return meta
 
-    def __exit__(self, kind: Any, *_: Any) -> None:
-        # after Ctrl-C or a scheduler's SIGTERM a first run can be continued, as after kill -9
-        stopped = kind in (KeyboardInterrupt, SystemExit) and self.state
-        keep = kind and (self.resume or stopped)
-        for file in self._files.values():
-            if keep:
-                file.close()
-            else:
-                file.drop()
-        if not keep:
-            self._journal_path.unlink(missing_ok=True)
-        self._journal.close()  # this frees the lock
+    def __exit__(self, *_: Any) -> None:
+        self._opened.close()
 
 
 PLACE_FIELDS = (
@@ -285,12 +162,8 @@ class ParquetFile:
 
     A field's column is text, with other values as JSON; the numbers of a part are integers:
     `start`, `end`, `node`, and two each in `lines` and `span`. The metadata is in the schema under
-    `structkit`. It cannot be continued. Errors: `UserError` if the package is missing or the file
-    cannot be written.
+    `structkit`. Errors: `UserError` if the package is missing or the file cannot be written.
     """
-
-    state: Record | None = None
-    complete = False
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -328,9 +201,6 @@ class ParquetFile:
             if self._writer is None:
                 self._writer = self.parquet.ParquetWriter(self._file.handle, table.schema)
             self._writer.write_table(table)
-
-    def checkpoint(self, state: Record) -> None:
-        """Do nothing: there is no going on from here."""
 
     def finish(self, meta: Record) -> Record:
         """Complete the file and give it its name; returns the metadata as written."""

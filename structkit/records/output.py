@@ -54,35 +54,22 @@ def cannot_write(error: OSError, verb: str = "written", name: str = "output") ->
 class WholeFile:
     """File that is written beside its target, and takes its name with `keep`.
 
-    `partial` is a name beside it that a later run can find; `size` continues a file of that name
-    after so many bytes. Errors: `OSError`.
+    Errors: `OSError`.
     """
 
-    def __init__(
-        self, target: str | Path, *, partial: str | Path | None = None, size: int | None = None
-    ) -> None:
+    def __init__(self, target: str | Path) -> None:
         # a link stays a link: the file that it points to is replaced
         self.target = os.path.realpath(target)
         refuse_name(self.target)
         if os.path.isdir(self.target) or str(target).endswith(("/", "/.")):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        self.partial = str(partial or partial_of(self.target))
+        self.partial = partial_of(self.target)
         self.kept = False
-        if size is None:
-            remove(self.partial)
-            descriptor = os.open(self.partial, PARTIAL_FILE_FLAGS | os.O_CREAT | os.O_EXCL, 0o666)
-            with suppress(OSError):  # of the file that it replaces; a new one has that of umask
-                os.chmod(descriptor, stat.S_IMODE(os.stat(self.target).st_mode))
-        else:
-            descriptor = os.open(self.partial, PARTIAL_FILE_FLAGS)
-            os.ftruncate(descriptor, size)
+        remove(self.partial)
+        descriptor = os.open(self.partial, PARTIAL_FILE_FLAGS | os.O_CREAT | os.O_EXCL, 0o666)
+        with suppress(OSError):  # of the file that it replaces; a new one has that of umask
+            os.chmod(descriptor, stat.S_IMODE(os.stat(self.target).st_mode))
         self.handle = BufferedRandom(FileIO(descriptor, "r+"), BUFFER_BYTES)
-        self.handle.seek(0, os.SEEK_END)
-
-    def close(self) -> None:
-        """Close the file in place, even if buffered data does not fit on the disk."""
-        with suppress(OSError):
-            self.handle.close()
 
     def keep(self) -> None:
         """Close the file and give it its name."""
@@ -93,7 +80,8 @@ class WholeFile:
     def drop(self) -> None:
         """Remove the file, unless it was kept."""
         if not self.kept:
-            self.close()
+            with suppress(OSError):  # buffered data may not fit on the disk
+                self.handle.close()
             remove(self.partial)
 
 
@@ -256,20 +244,20 @@ def exclusive_lock(path: str | Path, problem: str, remedy: str) -> Iterator[None
     file = None
     with suppress(OSError):
         while True:
-            file = append_to(path)
+            file = os.open(path, PARTIAL_FILE_FLAGS | os.O_CREAT, 0o666)
             if not lock(file):
-                file.close()
+                os.close(file)
                 raise UserError(problem, remedy)
             with suppress(FileNotFoundError):  # who had it before has removed it
-                if os.path.samestat(os.fstat(file.fileno()), os.lstat(path)):
+                if os.path.samestat(os.fstat(file), os.lstat(path)):
                     break
-            file.close()
+            os.close(file)
     try:
         yield
     finally:
-        if file:
+        if file is not None:
             remove(path)
-            file.close()
+            os.close(file)
 
 
 def system_error(error: BaseException) -> OSError | None:
@@ -282,22 +270,6 @@ def system_error(error: BaseException) -> OSError | None:
         return error
     code = re.search(r"\(os error (\d+)\)", str(error))
     return OSError(int(code[1]), os.strerror(int(code[1]))) if code else None
-
-
-def append_to(path: str | Path) -> IO[bytes]:
-    """Open a file of this user to append, without a buffer; a link is replaced."""
-    if not is_single_link_file(path):
-        remove(path)
-    return os.fdopen(os.open(path, PARTIAL_FILE_FLAGS | os.O_CREAT | os.O_APPEND, 0o666), "ab+", 0)
-
-
-def is_single_link_file(path: str | Path) -> bool:
-    """Return whether a path is a file without another name elsewhere."""
-    try:
-        status = os.lstat(path)
-    except OSError:
-        return False
-    return stat.S_ISREG(status.st_mode) and status.st_nlink == 1
 
 
 def remove(path: str | Path) -> None:

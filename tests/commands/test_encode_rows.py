@@ -8,7 +8,7 @@ from structkit.embeddings.vectors import quantize
 from structkit.errors import UserError
 from tests.jsonl import contents, write
 from tests.learning.encoders.zoo import rows_folder
-from tests.model_encodings import encode_file, encoding_of, records, stopped_after, untrained
+from tests.model_encodings import encode_file, encoding_of, records, untrained
 from tests.searching.index_runs import found, pairs
 
 LINES = records(["a b x", "D E x a", "a", "b b a D", "a b x"])
@@ -79,18 +79,12 @@ def test_a_query_has_rows_of_tokens_if_the_corpus_does(models, tmp_path):
     )
 
 
-def test_resumed_and_reused_rows_are_those_of_one_run(models, tmp_path):
+def test_reused_rows_are_those_of_one_run(models, tmp_path):
     lines = records()
-    for name in ("whole", "resumed", "reused"):
+    for name in ("whole", "reused"):
         (tmp_path / name).mkdir()
     options = {"rows": "tokens", "held": 7, "quantize": "fp16", "engine": "torch"}
     encode_file(models["plain"], tmp_path / "whole/v.npy", lines, **options)
-    with pytest.raises(SystemExit):
-        encode_file(
-            models["plain"], tmp_path / "resumed/v.npy", stopped_after(lines, 30), **options
-        )
-    encode_file(models["plain"], tmp_path / "resumed/v.npy", lines, resume=True, **options)
-    assert contents(tmp_path / "whole") == contents(tmp_path / "resumed")
     changed = [{"id": "new", "text": "other"}, *lines[:9], {**lines[3], "id": "copy"}, *lines[20:]]
     old = str(tmp_path / "whole/v.npy")
     encode_file(models["plain"], tmp_path / "reused/v.npy", changed, reuse=old, **options)

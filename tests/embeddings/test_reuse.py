@@ -2,18 +2,15 @@
 
 import json
 import shutil
-from contextlib import suppress
 
 import numpy as np
 import pytest
 
-from structkit.commands.encode import check_output, encode_to_file
 from structkit.embeddings.reading import read_embeddings
 from structkit.errors import UserError
-from structkit.learning.encoding.settings import EncodingSettings
 from tests.jsonl import read, write
 from tests.learning.strae.samples import TREES, trained
-from tests.model_encodings import encode_file, encoding_of, records, stopped_after, token_table
+from tests.model_encodings import encode_file, records, token_table
 from tests.tolerances import TINY, rounding
 
 HTML = "<html><body><h1>Title {0}</h1><p>Some text {0}</p><p>More of it</p></body></html>"
@@ -145,7 +142,9 @@ def test_files_that_cannot_be_reused_are_refused(model, tmp_path):
         encode_file(model, path, records(), reuse=str(path))
     (tmp_path / "v.hashes.txt").write_text(hashes)
     (tmp_path / "v.hashes.txt").write_text(hashes[33:] + hashes[:33])
-    with pytest.raises(UserError, match="v.hashes.txt: does not belong to .*; encode again"):
+    with pytest.raises(
+        UserError, match="v.hashes.txt: does not belong to .*; encode the corpus again"
+    ):
         encode_file(model, path, records(), reuse=str(path))
     (tmp_path / "v.hashes.txt").write_text(hashes)
     meta = json.loads((tmp_path / "v.meta.json").read_text())
@@ -157,24 +156,6 @@ def test_files_that_cannot_be_reused_are_refused(model, tmp_path):
         encode_file(model, path, records(), reuse="v.jsonl")
     with pytest.raises(UserError, match="--reuse takes one --field; encode each by itself"):
         encode_file(model, path, records(), reuse=str(path), field=["text", "id"])
-
-
-def test_an_unfinished_run_goes_on(model, tmp_path):
-    lines, old, path = records(), str(tmp_path / "old.npy"), tmp_path / "resumed/v.npy"
-    encode_file(model, old, lines)
-    new = edited(lines)
-    for name in ("fresh", "resumed"):
-        (tmp_path / name).mkdir()
-    for texts in (stopped_after(new, 30), new):
-        encoding = encoding_of(model, "document", held=7, reuse=old)
-        with suppress(SystemExit):
-            encode_to_file(map(encoding.read, texts), str(path), encoding, resume=True)
-        assert path.exists() == (texts is new)
-    encode_file(model, tmp_path / "fresh/v.npy", new)
-    same_but_for_rounding(tmp_path / "resumed", tmp_path / "fresh")
-    with pytest.raises(UserError, match="--resume and --reuse of -o's own file exclude") as caught:
-        check_output(EncodingSettings(model=model, reuse=old), old, resume=True)
-    assert 2 == caught.value.status
 
 
 @pytest.mark.parametrize("rows", ["nodes", "phrases"])

@@ -1,4 +1,4 @@
-"""encode -o: NAME.npy and what stands beside it, Parquet, and runs that were killed."""
+"""encode -o: NAME.npy and what stands beside it, Parquet, and runs that were stopped."""
 
 import json
 
@@ -14,8 +14,6 @@ from structkit.learning.encoding.settings import EncodingSettings
 from structkit.records.stream import Stream
 from tests.jsonl import contents
 from tests.model_encodings import encode_file, encoding_of, records, stopped_after
-
-HIDDEN = ".v.npy.partial", ".v.npy.resume"
 
 
 def write(model, path, lines=None, **options):
@@ -48,76 +46,24 @@ def test_parquet(model, tmp_path):
     np.testing.assert_array_equal(expected.vectors[:999], found.vectors[:999])
 
 
-def test_resume_is_the_same_as_one_run(model, tmp_path, capsys):
-    lines, whole, folder = records(n=1), tmp_path / "a", tmp_path / "b"
-    for each in (whole, folder):
-        each.mkdir()
-    write(model, whole / "v.npy", chunk=20, keep=["n"])
-    options = {"chunk": 20, "keep": ["n"], "held": 7}
-    path = folder / "v.npy"
-    for count in (3, 20, 40, 50):
-        with pytest.raises(SystemExit):
-            # a first run can be continued, too
-            write(model, path, stopped_after(lines, count), **options, resume=count != 20)
-        done = f"stopped after {count - count % 7} records; add --resume to continue\n"
-        assert count < 7 or done in capsys.readouterr().err
-        assert set(HIDDEN) <= set(contents(folder)) and not path.exists()
-        for hidden in folder.iterdir():  # a kill leaves what was written since the checkpoint
-            with hidden.open("ab") as handle:
-                handle.write(b'{"cut')
-    options["resume"] = True
-    told = "unfinished run had (dtype 'fp32'|engine '(onnx|openvino)'), this"
-    with pytest.raises(UserError, match=told):
-        write(model, path, dtype="bf16", **options)
-    with pytest.raises(UserError, match="the records differ from those that the run began with"):
-        write(model, path, lines[1:], **options)
-    write(model, path, **options)
-    assert contents(whole) == contents(folder)
-    assert "continuing after 49 records" in capsys.readouterr().err
-
-
-def test_resume_of_a_finished_run_does_nothing(model, tmp_path, capsys):
-    path = tmp_path / "v.npy"
-    write(model, path, keep=["n"])
-    expected = contents(tmp_path)
-    times = {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
-    assert 60 == write(model, path, keep=["n"], resume=True)["count"]
-    assert "v.npy is complete: 60 records; there is nothing left to do" in capsys.readouterr().err
-    with pytest.raises(UserError, match="the records differ from those .*; start again without"):
-        write(model, path, records(n=1)[1:], keep=["n"], resume=True)
-    with pytest.raises(UserError, match=r"the finished run had keep \['n'\], this one has \[\]"):
-        write(model, path, resume=True)
-    assert expected == contents(tmp_path)
-    assert times == {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
-
-
 def test_files_stand_beside_the_vectors_and_none_of_another_kind(model, tmp_path):
     write(model, tmp_path / "v.npy", chunk=4, keep=["n"])
     names = ["v.doc_ids.txt", "v.fields.jsonl", "v.hashes.txt", "v.ids.txt", "v.meta.json", "v.npy"]
     assert names == sorted(contents(tmp_path))
-    (tmp_path / ".v.doc_ids.txt.partial").write_bytes(b"of a killed run")
+    (tmp_path / ".v.doc_ids.txt.4194304.partial").write_bytes(b"of a killed run")
     write(model, tmp_path / "v.npy")
     assert names[2:] == sorted(contents(tmp_path))
 
 
-def test_without_resume_nothing_is_left(model, tmp_path):
+def test_a_stopped_run_leaves_nothing(model, tmp_path):
     with pytest.raises(SystemExit):
         write(model, tmp_path / "v.npy", stopped_after(records(), 30))
     assert {} == contents(tmp_path)
-
-
-def test_two_runs_do_not_write_one_file(model, tmp_path):
-    def other():
-        with pytest.raises(UserError, match="is being written by another process"):
-            write(model, tmp_path / "v.npy")
-        yield from records()
-
-    assert 60 == write(model, tmp_path / "v.npy", other())["count"]
 
 
 def test_wrong_usage(model, tmp_path):
     several = EncodingSettings(model=model, field=("id", "text"))
     with pytest.raises(UserError, match="several --field need JSONL output"):
         check_output(several, str(tmp_path / "v.npy"))
-    with pytest.raises(UserError, match="--resume is for NAME.npy files"):
-        check_output(EncodingSettings(model=model), "v.jsonl", resume=True)
+    with pytest.raises(UserError, match="--quantize is for NAME.npy files"):
+        check_output(EncodingSettings(model=model, quantize="int8"), "v.jsonl")

@@ -21,16 +21,14 @@ from tests.terminals import shown
 OLD, NEW = ["a", "b", "c"], ["c", "d", "e"]
 
 
-def vectors(path, names, *, chunks=False, resume=False):
+def vectors(path, names, *, chunks=False):
     """A set of files; each row has its id."""
     rows = [EmbeddingRow(f"{name}#0" if chunks else name, name * chunks or None) for name in names]
     numbers = np.array([[ord(name), 1] for name in names], np.float32)
     options = {"chunks": chunks, "fields": chunks, "quantize": "int8" if chunks else None}
-    with VectorFiles(str(path), run={"names": names}, resume=resume, **options) as files:
-        if not files.complete:
-            files.add(rows, numbers)
-            files.checkpoint({})
-        files.finish({"quantize": options["quantize"], "run": {"names": names}})
+    with VectorFiles(str(path), **options) as files:
+        files.add(rows, numbers)
+        files.finish({"quantize": options["quantize"]})
 
 
 def read(path):
@@ -90,7 +88,7 @@ def test_vectors_of_a_killed_run_are_never_a_mixture(tmp_path, before, meta):
         assert seen[-1] in (OLD, NEW, None)
         assert status or seen[-1] == NEW
         if status:
-            vectors(path, NEW, chunks=not before, resume=seen[-1] is None)
+            vectors(path, NEW, chunks=not before)
             assert NEW == read(path)
             assert not [each.name for each in tmp_path.iterdir() if each.name.startswith(".")]
         again()
@@ -109,27 +107,6 @@ def test_files_of_different_runs_are_refused(tmp_path):
     shutil.copy(tmp_path / "w.meta.json", tmp_path / "v.meta.json")
     with pytest.raises(UserError, match=r"v\.ids\.txt: does not belong"):
         read_embeddings([str(tmp_path / "v.npy")])
-
-
-@pytest.mark.parametrize("spoil", ["cut", "another", "ids", "no ids"])
-def test_a_spoiled_set_is_not_complete(tmp_path, capsys, spoil):
-    path = tmp_path / "v.npy"
-    vectors(path, OLD, resume=True)
-    expected = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
-    if spoil == "cut":
-        os.truncate(path, path.stat().st_size - 5)
-    elif spoil == "another":
-        np.save(path, np.load(path) + 1)
-    elif spoil == "ids":
-        (tmp_path / "v.ids.txt").write_text("b\na\nc\n")
-    else:
-        (tmp_path / "v.ids.txt").unlink()
-    with VectorFiles(str(path), run={"names": OLD}, resume=True) as files:
-        assert not files.complete
-        files.add([EmbeddingRow(name) for name in OLD], np.array([[97, 1], [98, 1], [99, 1]], "f4"))
-        files.finish({"quantize": None, "run": {"names": OLD}})
-    assert "all is written again" in capsys.readouterr().err
-    assert expected == {each.name: each.read_bytes() for each in tmp_path.iterdir()}
 
 
 def test_a_set_of_other_tools_is_never_a_mixture(tmp_path):
@@ -204,9 +181,8 @@ def test_a_checkpoint_is_replaced_whole(tmp_path):
 
 
 WRITERS = {
-    ".o.npy.partial": lambda: vectors("o.npy", OLD),
-    ".o.meta.json.partial": lambda: vectors("o.npy", OLD),
-    ".o.npy.resume": lambda: vectors("o.npy", OLD),
+    ".o.npy.{pid}.partial": lambda: vectors("o.npy", OLD),
+    ".o.meta.json.{pid}.partial": lambda: vectors("o.npy", OLD),
     ".o.jsonl.{pid}.partial": lambda: write_records([{"id": "1"}], "o.jsonl"),
     ".o.parquet.{pid}.partial": lambda: parquet("o.parquet"),
     ".step.{pid}.partial": lambda: checkpoint("step"),
@@ -299,33 +275,6 @@ def test_what_a_killed_run_left_of_a_long_name_goes(tmp_path):
     assert 1 == len(os.listdir(tmp_path))
     write_records([{"id": "1"}], str(path))
     assert [path] == list(tmp_path.iterdir())
-
-
-def stopped(path):
-    """Leave what a run leaves that was stopped after a row."""
-    with (
-        pytest.raises(SystemExit),
-        VectorFiles(str(path), run={"names": OLD}, resume=True) as files,
-    ):
-        files.add([EmbeddingRow("a")], np.array([[ord("a"), 1]], np.float32))
-        files.checkpoint({"seen": 1})
-        raise SystemExit
-
-
-def test_a_stopped_run_of_a_long_name_goes_on(tmp_path):
-    stopped(path := tmp_path / ("n" * 241 + ".npy"))
-    with VectorFiles(str(path), run={"names": OLD}, resume=True) as files:
-        assert (1, {"seen": 1}) == (files.count, files.state)
-
-
-def test_resume_follows_no_link(tmp_path):
-    path, victim = tmp_path / "v.npy", tmp_path / "victim"
-    stopped(path)
-    victim.write_bytes(b"precious" * 100)
-    (tmp_path / ".v.npy.partial").unlink()
-    (tmp_path / ".v.npy.partial").symlink_to("victim")
-    vectors(path, OLD, resume=True)
-    assert b"precious" * 100 == victim.read_bytes() and OLD == read(path)
 
 
 def test_the_folder_of_a_run_is_no_link(tmp_path):

@@ -188,8 +188,6 @@ def named(session: Session, file: str) -> tuple[str, ...]:
     path = Path(file)
     folders = [str(each) for each in path.parents][:-1]
     whole = ["the model", "the corpus"] if folders or path.suffix == ".npy" else []
-    # a stopped run goes on with what it began with
-    whole += [session.arguments[-1]] if "--resume" in session.arguments else []
     whole += ['id "'] if path.name.endswith(".ids.txt") else []  # one that an output cannot hold
     return (path.name, file, f"{path.name.partition('.')[0]}.npy", *folders, *whole)
 

@@ -83,11 +83,8 @@ def messages(case: Case, outcome: Outcome) -> Iterator[str]:
 def changes(case: Case, outcome: Outcome, before: State, after: State) -> Iterator[str]:
     """No input changes; what fails leaves nothing, what ends well no partial file."""
     arguments = case.session.arguments
-    # the output that a session goes on with is made anew where it is none
-    stem = arguments[-1].partition(".")[0] if "--resume" in arguments else None
     for name, content in before.items():
-        replaced = outcome.returncode == 0 and name.partition(".")[0] == stem
-        if after.get(name) != content and not replaced:
+        if after.get(name) != content:
             yield f"changes its input {name}"
     for name in sorted(after.keys() - before.keys()):
         top = name.partition("/")[0]

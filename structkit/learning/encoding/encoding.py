@@ -280,17 +280,10 @@ class Encoding:
         """Yield the embeddings of records, some at a time."""
         return self.windows(map(self.read, records))
 
-    def windows(
-        self, texts: Iterable[ReadRecord], before: Callable[[Window], None] | None = None
-    ) -> Iterator[EmbeddedRows]:
-        """Yield the rows of a window of `texts`, and their embeddings (rows, dim).
-
-        Before them, `before` gets the window itself.
-        """
+    def windows(self, texts: Iterable[ReadRecord]) -> Iterator[EmbeddedRows]:
+        """Yield the rows of a window of `texts`, and their embeddings (rows, dim)."""
         for window in windows(texts, self.held):
             rows, embeddings = self.window(window)
-            if before:
-                before(window)
             check_finite((row.document for row in rows), embeddings, self.folder)
             if rows:  # a tree of one word has no phrases
                 yield rows, embeddings
