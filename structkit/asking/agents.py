@@ -16,23 +16,15 @@ from typing import Any, NamedTuple
 from structkit.errors import UserError
 from structkit.records.jsonl import cannot_read
 from structkit.records.output import Output, cannot_write
-from structkit.structure import Span
 
 SERVER_NAME = "structkit"
 BYTE_ORDER_MARK = "\ufeff"
 USUAL_INDENT = "  "
 INDENT = re.compile(r'\n([ \t]+)"')
-JSON_TOKEN = re.compile(
-    r"""
-    "(?: [^"\\]++ | \\. )*+ "?  # a string; without its end, the rest of the text
-    | // [^\n]*
-    | /\* (?: [^*]++ | \*(?!/) )*+ (?:\*/)?
-    | [][{}:,]
-    | [^][{}:,"\s]++
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-CLOSING = {"{": "}", "[": "]"}
+JSON_STRING = r'"(?:[^"\\]|\\.)*+"?'  # without its end, the rest of the text
+COMMENT = re.compile(rf"({JSON_STRING})|//[^\n]*|/\*(?:[^*]|\*(?!/))*+\*/", re.DOTALL)
+LAST_COMMA = re.compile(rf"({JSON_STRING})|,(?=\s*[\]}}])", re.DOTALL)
+STRING_OR_BRACKET = re.compile(rf"{JSON_STRING}|[][{{}}]", re.DOTALL)
 
 
 class Agent(NamedTuple):
@@ -107,9 +99,7 @@ def add_server(agent: str, command: str, arguments: Sequence[str]) -> Change:
     try:
         add = _add_to_toml if is_toml else _add_to_json
         return Change(path, lines, add(text, where.key, entry, lines))
-    except RecursionError:
-        raise UserError("is nested too deeply", f"add {lines}").at(str(path)) from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise UserError(f"is not as {agent} reads it", f"add {lines}").at(str(path)) from None
     except UserError as error:
         raise error.at(str(path)) from None
@@ -117,14 +107,12 @@ def add_server(agent: str, command: str, arguments: Sequence[str]) -> Change:
 
 def _read(path: Path) -> str:
     """Return the text of a settings file, empty if there is none."""
-    if not os.path.lexists(path):
-        return ""
     try:
-        if path.exists() and not path.is_file():  # a pipe or device may have no end
+        if not path.exists():  # nor, of a link, what it leads to
+            return ""
+        if not path.is_file():  # a pipe or device may have no end
             raise UserError("is no regular file", "name the server there by hand").at(str(path))
         return path.read_bytes().decode()
-    except FileNotFoundError:  # a link to what is yet to come
-        return ""
     except UnicodeDecodeError:
         raise UserError("is not UTF-8", "save it as UTF-8").at(str(path)) from None
     except OSError as error:
@@ -159,81 +147,52 @@ def _add_to_toml(text: str, key: str, entry: Any, lines: str) -> str | None:
 def _add_to_json(text: str, key: str, entry: Any, lines: str) -> str | None:
     """Return the text with the entry of a server as the first one; None if it is there.
 
-    The text may have comments; nothing else of it changes.
+    The text may have comments and a comma after the last member; nothing else of it changes.
     """
-    body = text.removeprefix(BYTE_ORDER_MARK)
-    mark = text[: len(text) - len(body)]
-    if not body.strip():
-        return f"{mark}{lines}\n"
-    whole = next((token for token in JSON_TOKEN.finditer(body) if not _is_comment(token[0])), None)
-    if whole is None or whole[0] != "{":
-        raise ValueError("no object")
-    start = whole.start()
-    sections, end = _members(body, start)
-    if any(not _is_comment(token[0]) for token in JSON_TOKEN.finditer(body, end)):
-        raise ValueError("more than an object")
-    if key not in sections:
-        return mark + _with_member(body, start, 1, key, {SERVER_NAME: entry})
-    servers_start, _ = sections[key]
-    servers, _ = _members(body, servers_start)
+    if not text.lstrip(BYTE_ORDER_MARK).strip():
+        return f"{text}{lines}\n"
+    plain = text.replace(BYTE_ORDER_MARK, " ", 1) if text[0] == BYTE_ORDER_MARK else text
+    for ignored in (COMMENT, LAST_COMMA):
+        plain = ignored.sub(lambda match: match[1] or " " * len(match[0]), plain)
+    settings = json.loads(plain)
+    servers = settings.get(key, {}) if isinstance(settings, dict) else None
+    if not isinstance(servers, dict):
+        raise ValueError("no object of servers")
     if SERVER_NAME in servers:
-        first, last = servers[SERVER_NAME]
-        _refuse_other(json.loads(body[first:last]), entry)
+        _refuse_other(servers[SERVER_NAME], entry)
         return None
-    return mark + _with_member(body, servers_start, 2, SERVER_NAME, entry)
+    if key in settings:
+        start, depth, others = _servers_start(plain, key), 2, servers
+        member = {SERVER_NAME: entry}
+    else:
+        start, depth, others = plain.index("{") + 1, 1, settings
+        member = {key: {SERVER_NAME: entry}}
+    indent = found[1] if (found := INDENT.search(text)) else USUAL_INDENT
+    dumped = json.dumps(member, indent=indent, ensure_ascii=False).splitlines()[1:-1]
+    added = "".join(f"\n{indent * (depth - 1)}{line}" for line in dumped)
+    if others:
+        added += ","
+    if text[start] not in "\r\n":
+        added += f"\n{indent * (depth if others else depth - 1)}"
+    return text[:start] + added.replace("\n", _line_end(text)) + text[start:]
 
 
-def _is_comment(token: str) -> bool:
-    return token.startswith(("//", "/*"))
-
-
-def _members(text: str, start: int) -> tuple[dict[str, Span], int]:
-    """Return the place of each value of the object that begins at a place, and the object's end.
+def _servers_start(plain: str, key: str) -> int:
+    """Return where the content of the outermost object's member begins, in JSON without comments.
 
     Of equal keys the last counts, as in readers of JSON.
     """
-    members: dict[str, Span] = {}
-    open_brackets = list[str]()
-    key, before, value_start, value_end = None, "", -1, -1
-    for token in JSON_TOKEN.finditer(text, start):
+    start, depth, before = 0, 0, ""
+    for token in STRING_OR_BRACKET.finditer(plain):
         sign = token[0]
-        if _is_comment(sign):
-            continue
-        if not open_brackets and sign != "{":
-            raise ValueError("no object")
-        depth = len(open_brackets)
-        if key is not None and (depth, sign) in ((1, ","), (1, "}")):
-            members[key] = value_start, value_end
-            key, value_start = None, -1
-        elif key is not None and value_start < 0:
-            value_start = token.start()
-        if (depth, sign) == (1, ":") and key is None:
-            key = json.loads(before)
-        if sign in CLOSING:
-            open_brackets.append(sign)
-        elif sign in CLOSING.values():
-            if sign != CLOSING[open_brackets.pop()]:
-                raise ValueError("brackets do not match")
-            if not open_brackets:
-                return members, token.end()
-        before, value_end = sign, token.end()
-    raise ValueError("the object has no end")
-
-
-def _with_member(text: str, start: int, depth: int, key: str, value: Any) -> str:
-    """Return the text with a member at the start of the object that begins at a place."""
-    found = INDENT.search(text)
-    indent = found[1] if found else USUAL_INDENT
-    line_end = _line_end(text)
-    dumped = json.dumps({key: value}, indent=indent, ensure_ascii=False)
-    member = f"\n{indent * (depth - 1)}".join(dumped.splitlines()[:-1]).removeprefix("{")
-    rest = text[start + 1 :]
-    members, _ = _members(text, start)
-    if members:
-        member += ","
-    if not rest.startswith(("\n", "\r")):
-        member += f"\n{indent * (depth if members else depth - 1)}"
-    return text[: start + 1] + member.replace("\n", line_end) + rest
+        if (depth, sign, before) == (1, "{", f'"{key}"'):
+            start = token.end()
+        if sign in "[{":
+            depth += 1
+        elif sign in "]}":
+            depth -= 1
+        before = sign
+    return start
 
 
 def _line_end(text: str) -> str:

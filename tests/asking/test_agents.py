@@ -33,7 +33,6 @@ def added(agent, before):
     "before",
     [
         b'{"a": 1, "a": 2, "n": NaN, "i": -Infinity, "s": "\\ud800"}',
-        b'{"deep": ' + b"[" * 2000 + b"]" * 2000 + b"}",
         b'{\r\n\t"servers": {\r\n\t\t"tea": {"command": "t"}, // mine, "b": {\r\n\t},\r\n}\r\n',
         b'/* { */ {"servers": {} } // }\n',
         b'\xef\xbb\xbf{"x": "servers", "y": {"servers": {"structkit": 3}}}',
@@ -48,7 +47,7 @@ def test_every_other_byte_of_json_stays(before):
     assert start < end and after.endswith(before[-2:])
     assert len(before) <= len(after) - len(json.dumps(ENTRY)) + 40
     assert after == added("vscode", after)  # it is there already
-    if b"//" not in before and b"deep" not in before and not before.startswith(b"\xef"):
+    if b"//" not in before and not before.startswith(b"\xef"):
         assert ENTRY == json.loads(after)["servers"]["structkit"]
 
 
@@ -70,7 +69,7 @@ def test_words_of_toml_are_toml(project):
 
 
 @pytest.mark.parametrize(
-    "before", [b"[1]", b'{"servers": 3}', b'{"a": [}', b'{"a": 1}}', b"{", b"\0"]
+    "before", [b"[1]", b'{"servers": 3}', b'{"a": [}', b'{"a": 1}}', b"{", b"\0", b"[" * 10**5]
 )
 def test_what_is_no_settings_file_is_refused(before):
     with pytest.raises(UserError, match="is not as vscode reads it; add {"):
