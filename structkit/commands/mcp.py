@@ -16,7 +16,7 @@ from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass, field
 from functools import partial, wraps
 from os.path import basename, realpath
-from typing import Any
+from typing import Any, Literal
 
 from structkit.asking.agents import AGENTS, SERVER_NAME, add_server, path_for
 from structkit.command import Command, command_of
@@ -54,27 +54,44 @@ ARGUMENTS = {
     "tokens": "Length of all answers together, about four characters each. Passages are cut to "
     "their best lines, and the end says what was left out.",
 }
-OUTPUT_SCHEMA = {
-    "type": "object",
-    "required": ["answers", "note"],
-    "properties": {
-        "answers": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["path", "lines", "text"],
-                "properties": {
-                    "path": {"type": "string"},
-                    "lines": {"type": "array", "items": {"type": "integer"}},
-                    "text": {"type": "string"},
-                    "use": {"enum": ["definition", "call", "import", "mention"]},
-                    "also_in": {"type": "array", "items": {"type": "string"}},
-                },
-            },
-        },
-        "note": {"type": "string", "description": "What was left out, or why nothing answers."},
-    },
-}
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A passage that answers."""
+
+    path: str
+    lines: list[int]
+    text: str
+    use: Literal["definition", "call", "import", "mention"] | None = None
+    also_in: list[str] | None = None
+
+    @classmethod
+    def of(cls, answer: Record) -> Passage:
+        """Return a record of `ask` as an agent reads it."""
+        text = answer.get("code") or answer["text"]
+        given = (answer.get(name) for name in ("use", "also_in"))
+        return cls(answer["path"], answer["lines"], text, *given)
+
+    def __str__(self) -> str:
+        place = printable(f"{self.path}:{self.lines[0]}-{self.lines[1]}")
+        if self.use:
+            place += f" ({self.use})"
+        if self.also_in:
+            place += f" (also in {printable(', '.join(self.also_in))})"
+        return "\n".join([place, *(TEXT_INDENT + line for line in self.text.splitlines())])
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a tool finds, and a note of what was left out, or why nothing answers."""
+
+    answers: list[Passage]
+    note: str
+
+    def __str__(self) -> str:
+        note = [f"({self.note})"] if self.note else []
+        return "\n\n".join(map(str, [*self.answers, *note]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,10 +130,7 @@ class AgentSurface(Surface):
 class Tools:
     """Tools of the server; an agent reads their signatures and docstrings."""
 
-    served: Sequence[str]
-    model: str | None
-    offline: bool = False
-    secrets: bool = False
+    settings: Settings
 
     def ask(
         self,
@@ -126,7 +140,7 @@ class Tools:
         folder: str = "",
         kind: Kind | None = None,
         tokens: int = 2000,
-    ) -> Record:
+    ) -> Answers:
         """Find the passages that answer a question about code or documentation, best first.
 
         Use it to find a place by what it does. Use `uses` for every line with a symbol, and `like`
@@ -145,12 +159,12 @@ class Tools:
         glob: list[str] | str | None = None,
         folder: str = "",
         tokens: int = 2000,
-    ) -> Record:
+    ) -> Answers:
         """Find passages that are similar to the one at a place, by meaning and words.
 
         Use it before you write code that may exist already, or to change all code of one form.
         """
-        places = [place, *(os.path.join(served, place) for served in self.served)]
+        places = [place, *(os.path.join(served, place) for served in self.settings.folders)]
         existing = (each for each in places if os.path.exists(re.split(r":\d|#", each)[0]))
         return self._answer(folder, glob, tokens, k=k, like=next(existing, place))
 
@@ -160,7 +174,7 @@ class Tools:
         glob: list[str] | str | None = None,
         folder: str = "",
         tokens: int = 2000,
-    ) -> Record:
+    ) -> Answers:
         """Find the definitions of a symbol, and every line of code that uses its name.
 
         Use it where you know the name: names in comments and strings are no uses. Each answer says
@@ -170,29 +184,30 @@ class Tools:
 
     def _answer(
         self, folder: str, glob: list[str] | str | None, tokens: int, **asked: Any
-    ) -> Record:
+    ) -> Answers:
         """Return the answers, and a note of what was left out or why there are none."""
         from structkit.asking.budget import shorten
 
         globs = [glob] if isinstance(glob, str) else glob or []
         target, *also = self._folders(folder)
         ask, surface = command_of("ask"), AgentSurface()
-        values = {"target": target, "also": also, "glob": globs, "model": self.model, **asked}
-        values |= {"offline": self.offline, "secrets": self.secrets}
+        values = {"target": target, "also": also, "glob": globs, **asked}
+        for name in ("model", "offline", "secrets"):
+            values[name] = getattr(self.settings, name)
         with use_surface(surface), redirect_stdout(sys.stderr):  # as a hook may print
             make(ask.settings, {"target": target, "tokens": tokens})  # checks the number
             found = list(ask.work(make(ask.settings, values)))
             shown = shorten(found, tokens)
             note = shown.note() if found else " ".join(surface.messages)
-        return {"answers": [*map(_answer_for_agent, shown.answers)], "note": note}
+        return Answers([*map(Passage.of, shown.answers)], note)
 
     def _folders(self, name: str) -> Sequence[str]:
         """Return the folders to search: all that are served, or one of them or inside them."""
+        folders = self.settings.folders
         if not name:
-            return self.served
-        tops = {realpath(served): served for served in self.served}
-        inside = [os.path.join(served, name) for served in self.served]
-        for path in (name, *inside):
+            return folders
+        tops = {realpath(served): served for served in folders}
+        for path in (name, *(os.path.join(served, name) for served in folders)):
             real = realpath(path)
             if real in tops:
                 return [tops[real]]
@@ -200,24 +215,8 @@ class Tools:
                 return [path]
         named = [served for top, served in tops.items() if basename(top) == name]
         if len(named) != 1:
-            raise unknown("folder", name, self.served)
+            raise unknown("folder", name, folders)
         return named
-
-
-def _answer_for_agent(answer: Record) -> Record:
-    text = answer.get("code") or answer["text"]
-    names = [name for name in ("path", "lines", "use", "also_in") if name in answer]
-    return {**{name: answer[name] for name in names}, "text": text}
-
-
-def text_of(answer: Record) -> str:
-    """Return the lines of an answer: its place, then its text, which cannot look like a place."""
-    place = printable("{path}:{lines[0]}-{lines[1]}".format_map(answer))
-    if "use" in answer:
-        place += f" ({answer['use']})"
-    if "also_in" in answer:
-        place += f" (also in {printable(', '.join(answer['also_in']))})"
-    return "\n".join([place, *(TEXT_INDENT + line for line in answer["text"].splitlines())])
 
 
 def mcp(settings: Settings) -> None:
@@ -235,25 +234,14 @@ def _serve(settings: Settings) -> None:
     """Run the server; a thread passes its messages on."""
     library = require("mcp.server.mcpserver", "mcp")
     refuse_closed_stdin()
-    tools = Tools(settings.folders, settings.model, settings.offline, settings.secrets)
+    os.environ["PYDANTIC_ERRORS_INCLUDE_URL"] = "0"  # what is wrong is enough
+    tools = Tools(settings)
     server = library.MCPServer(
         "structkit",
         version=__version__,
         instructions=INSTRUCTIONS + ", ".join(map(printable, settings.folders)),
         tools=[_tool(each) for each in (tools.ask, tools.like, tools.uses)],
     )
-    call, invalid = server.call_tool, require("pydantic", "mcp").ValidationError
-
-    async def call_tool(*given: Any, **named: Any) -> Any:
-        try:
-            return await call(*given, **named)
-        except library.exceptions.ToolError as error:
-            if not isinstance(cause := error.__cause__, invalid):
-                raise
-            wrong = (f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in cause.errors())
-            raise library.exceptions.ToolError("; ".join(wrong)) from None
-
-    server.call_tool = call_tool
     readable, writable = os.pipe()
     validate = require("mcp_types", "mcp").jsonrpc_message_adapter.validate_json
     arguments = os.dup(0), os.dup(1), readable, writable, validate
@@ -263,9 +251,10 @@ def _serve(settings: Settings) -> None:
         server.run()
 
 
-def _tool(answer: Callable[..., Record]) -> Any:
+def _tool(answer: Callable[..., Answers]) -> Any:
     """Return the library's tool that calls a function: it reads alone, and takes no other names."""
     types, library = require("mcp_types", "mcp"), require("mcp.server.mcpserver", "mcp")
+    schema = require("pydantic", "mcp").TypeAdapter(Answers)
 
     @wraps(answer)
     def call(**arguments: Any) -> Any:
@@ -274,12 +263,10 @@ def _tool(answer: Callable[..., Record]) -> Any:
         except (UserError, ModuleNotFoundError) as error:
             problem = str(missing_training_package(error) or error)
             raise library.exceptions.ToolError(problem) from None
-        parts = [
-            *map(text_of, found["answers"]),
-            *([f"({found['note']})"] if found["note"] else []),
-        ]
-        text = types.TextContent(type="text", text="\n\n".join(parts))
-        return types.CallToolResult(content=[text], structured_content=found)
+        text = types.TextContent(type="text", text=str(found))
+        return types.CallToolResult(
+            content=[text], structured_content=schema.dump_python(found, exclude_none=True)
+        )
 
     read_only = types.ToolAnnotations(
         read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
@@ -292,7 +279,7 @@ def _tool(answer: Callable[..., Record]) -> Any:
         argument["description"] = ARGUMENTS[name]
     tool.fn_metadata.arg_model.model_config["extra"] = "forbid"
     tool.fn_metadata.arg_model.model_rebuild(force=True)
-    tool.fn_metadata.output_schema = OUTPUT_SCHEMA
+    tool.fn_metadata.output_schema = schema.json_schema()
     return tool
 
 
@@ -348,10 +335,9 @@ def _install(settings: Settings, agent: str) -> None:
     beside_python = os.path.join(os.path.dirname(sys.executable), SERVER_NAME)
     where = partial(path_for, AGENTS[agent])
     arguments = ["mcp", *map(where, settings.folders)]
-    if settings.offline:
-        arguments.append(Surface().setting("offline", None))
-    if settings.secrets:
-        arguments.append(Surface().setting("secrets", None))
+    for name in ("offline", "secrets"):
+        if getattr(settings, name):
+            arguments.append(Surface().setting(name, None))
     if model := settings.model:
         arguments += ["-m", where(model) if os.path.exists(model) else model]
     change = add_server(
