@@ -164,7 +164,6 @@ UNSAFE_CALLS = {*"system popen execv execvp spawnv extractall extract unpack_arc
 PROGRAMS = {
     Path("structkit/collecting/history.py"): {"subprocess"},  # asks git for the commits
     # tries an index of faiss, which may crash, by a program of ours
-    Path("plugins/backends/approximate.py"): {"subprocess"},
 }
 ITSELF = {(Path("structkit/cli/main.py"), "execv")}  # the program, again in UTF-8 mode
 # a process of ours reads what its child or parent wrote

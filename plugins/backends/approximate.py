@@ -5,9 +5,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import subprocess
-import sys
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
@@ -39,6 +36,7 @@ from structkit.embeddings.vectors import (
 )
 from structkit.errors import UserError, flag
 from structkit.paths import refuse_pipe
+from structkit.processes import in_child
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import cannot_read
 from structkit.records.output import refuse_existing, whole_folder
@@ -56,99 +54,55 @@ from structkit.searching.options import SearchOptions
 
 SUPPORTED_OPTIONS = ("explain", "index", "parameters", "save_index", "similarity")
 SIMILARITY_OF_METRIC = {faiss.METRIC_L2: "euclidean", faiss.METRIC_L1: "manhattan"}
+METRIC = faiss.METRIC_INNER_PRODUCT
 ROWS_PER_ADD = 1024  # rows added between updates of the progress
 TRAINING_ROWS_PER_CLUSTER = 64  # training rows per cluster, as faiss recommends (39 … 256)
 CODE_FACTORIES = {"int8": "SQ8,RFlat", "binary": "RaBitQ,RFlat"}
 RESCORED_SUFFIX = ",RFlat"  # codes with the vectors beside them
-TRIAL_SECONDS = 20  # for an index of 1,000 rows
 MIN_CODED_ROWS = 10_000  # rows from which codes are worth training
 
 
-class FaissSearcher(Searcher):
-    """Index of rows; a document of several ones has the score of the best one found.
+class FaissRows:
+    """An index of faiss, found in as if it had all rows of a corpus.
 
-    Where it finds too few documents for a query, all its rows are compared: a graph has no way to
-    rows beside many equal ones, and a few clusters may hold too few rows.
+    It may have equal ones once: then `which` is its row for each of the corpus.
     """
 
-    short = queries = 0  # with fewer documents than there are, and all
+    def __init__(self, index: Any, which: IntArray | None = None) -> None:
+        self.index, self.which = index, which
+        if which is not None:
+            self.rows = np.argsort(which, kind="stable")  # equal ones together
+            self.sizes = np.bincount(which)
+            self.starts = np.cumsum(self.sizes) - self.sizes
 
-    def __init__(
-        self, index: Any, corpus: Embeddings, options: SearchOptions, which: IntArray | None = None
-    ) -> None:
-        """Take an index of all rows, or of different ones: `which` is the one of each row."""
-        self.index, self.corpus, self.options = index, corpus, options
-        self.equal = None if which is None else EqualRows(which)
-        self.dimensions, self.model = corpus.dimensions, corpus.model
-        self.cut = corpus.meta.get("dimensions")
-        self.rows, self.documents = len(corpus.doc_ids), len(set(corpus.doc_ids))
+    def search(self, queries: Vectors, rows: int) -> tuple[Vectors, IntArray]:
+        """Return scores and numbers of at least `rows` rows for each query, best first.
 
-    def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
-        hits, k = self.best(self.index, queries, k), min(k, self.documents)
-        self.queries += len(hits)
-        if short := [number for number, found in enumerate(hits) if len(found) < k]:
-            with compare_all(self.index) as index:
-                again = self.best(index, queries[short], k)
-            for number, found in zip(short, again, strict=True):
-                hits[number] = found
-                self.short += len(found) < k
-        return hits
-
-    def close(self) -> None:
-        if self.short:
-            problem = (
-                f"{self.short:,} of {self.queries:,} queries have fewer documents than asked for"
-            )
-            say(f"{problem}: this index finds no more; {flag('index', 'flat')} does")
-
-    def best(self, index: Any, queries: Vectors, k: int) -> list[list[Hit]]:
-        """Return the k best documents for each query, or fewer."""
-        k = min(k, self.documents)
-        # as many rows as k documents have on average, and more while that is too few
-        rows = k * math.ceil(self.rows / self.documents)
-        while True:
-            rows = min(rows, self.rows)
-            found = self.find(index, queries, rows)
-            hits = [best_of_documents(of_rows)[:k] for of_rows in found]
-            if rows == self.rows or self.rows == self.documents:
-                return hits
-            ended = (len(of_rows) < rows for of_rows in found)
-            if all(no_more or len(best) == k for no_more, best in zip(ended, hits, strict=True)):
-                return hits
-            rows *= 2
-
-    def find(self, index: Any, queries: Vectors, rows: int) -> list[list[Hit]]:
-        """Return at most `rows` rows for each query, best first."""
-        scores, numbers = nearest_rows(index, queries, rows)
-        if index.metric_type != faiss.METRIC_INNER_PRODUCT:  # faiss has squares of L2
+        Where it finds fewer, a number is -1.
+        """
+        index = self.index
+        if isinstance(index, faiss.IndexHNSW):  # it finds no more than efSearch
+            index.hnsw.efSearch = max(index.hnsw.efSearch, rows)
+        try:
+            found = index.search(np.ascontiguousarray(queries), min(rows, index.ntotal))
+        except RuntimeError as error:
+            problem = f"faiss cannot search this index ({faiss_message(error)})"
+            raise UserError(problem, f"give another {flag('index')}") from None
+        scores, numbers = found
+        if not np.isfinite(scores[numbers >= 0]).all():
+            problem = "the index or a query holds NaN or infinity"
+            raise UserError(problem, "build and encode it again")
+        if index.metric_type != METRIC:  # faiss has squares of L2
             scores = -np.maximum(scores.astype(np.float64), 0)
             if index.metric_type == faiss.METRIC_L2:
                 scores = -np.sqrt(-scores)
-        if self.equal:
-            scores, numbers = self.equal.expand(scores, numbers)
-        return [
-            [self._hit(score, row) for score, row in zip(*found, strict=True) if row >= 0]
-            for found in zip(scores.tolist(), numbers.tolist(), strict=True)
-        ]
+        return (scores, numbers) if self.which is None else self.expand(scores, numbers)
 
-    def _hit(self, score: float, row: int) -> Hit:
-        shown = row_record(self.corpus, row) if self.options.explain else None
-        return Hit(self.corpus.doc_ids[row], score, shown)
-
-
-class EqualRows:
-    """The rows of a corpus that equal each row of an index: `which` is the one of each row."""
-
-    def __init__(self, which: IntArray) -> None:
-        self.rows = np.argsort(which, kind="stable")
-        self.sizes = np.bincount(which)
-        self.starts = np.cumsum(self.sizes) - self.sizes
-
-    def expand(self, scores: Any, numbers: IntArray) -> tuple[Any, IntArray]:
-        """Return found rows of an index (queries, rows) with all that equal them; -1 at the end.
+    def expand(self, scores: Vectors, numbers: IntArray) -> tuple[Vectors, IntArray]:
+        """Return found rows of the index (queries, rows) with all that equal them; -1 at the end.
 
         >>> scores, numbers = np.float32([[2, 1], [3, 0]]), np.array([[1, 0], [0, -1]])
-        >>> EqualRows(np.array([0, 1, 0])).expand(scores, numbers)[1].tolist()
+        >>> FaissRows(None, np.array([0, 1, 0])).expand(scores, numbers)[1].tolist()
         [[1, 0, 2], [0, 2, -1]]
         """
         sizes = np.where(numbers < 0, 0, self.sizes[numbers])  # (queries, rows)
@@ -161,31 +115,81 @@ class EqualRows:
         rows[filled] = self.rows[places + np.arange(len(places)) - firsts]
         return expanded, rows
 
+    @contextmanager
+    def comparing_all(self) -> Iterator[None]:
+        """Let the index compare all rows while the block runs, if it can."""
+        index: Any = faiss.downcast_index(self.index)
+        storage: Any = getattr(index, "storage", None)
+        clusters = faiss.try_extract_index_ivf(index)
+        searched = clusters.nprobe if clusters else 0
+        if isinstance(storage, faiss.IndexFlat | faiss.IndexScalarQuantizer | faiss.IndexPQ):
+            self.index = storage
+        elif clusters:
+            clusters.nprobe = clusters.nlist
+        try:
+            yield
+        finally:
+            self.index = index
+            if clusters:
+                clusters.nprobe = searched
 
-class FaissRows:
-    """An index as one of all rows, for maxsim."""
 
-    def __init__(self, index: Any, which: IntArray | None) -> None:
-        self.index, self.equal = index, None if which is None else EqualRows(which)
+class FaissSearcher(Searcher):
+    """Index of rows; a document of several ones has the score of the best one found.
 
-    def search(self, queries: Vectors, rows: int) -> tuple[Vectors, IntArray]:
-        """Return scores and numbers of the best rows for each query row, best first."""
-        scores, numbers = nearest_rows(self.index, queries, min(rows, self.index.ntotal))
-        return self.equal.expand(scores, numbers) if self.equal else (scores, numbers)
+    Where it finds too few documents for a query, all its rows are compared: a graph has no way to
+    rows beside many equal ones, and a few clusters may hold too few rows.
+    """
 
+    short = queries = 0  # with fewer documents than there are, and all
 
-def nearest_rows(index: Any, queries: Vectors, rows: int) -> tuple[Vectors, IntArray]:
-    """Return faiss's scores and numbers of `rows` rows for each query; -1 where it finds fewer."""
-    if isinstance(index, faiss.IndexHNSW):  # it finds no more than efSearch
-        index.hnsw.efSearch = max(index.hnsw.efSearch, rows)
-    try:
-        scores, numbers = index.search(np.ascontiguousarray(queries), rows)
-    except RuntimeError as error:
-        problem = f"faiss cannot search this index ({faiss_message(error)})"
-        raise UserError(problem, f"give another {flag('index')}") from None
-    if not np.isfinite(scores[numbers >= 0]).all():
-        raise UserError("the index or a query holds NaN or infinity", "build and encode it again")
-    return scores, numbers
+    def __init__(self, rows: FaissRows, corpus: Embeddings, options: SearchOptions) -> None:
+        self.rows, self.corpus, self.options = rows, corpus, options
+        self.dimensions, self.model = corpus.dimensions, corpus.model
+        self.cut = corpus.meta.get("dimensions")
+        self.row_count, self.documents = len(corpus.doc_ids), len(set(corpus.doc_ids))
+
+    def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
+        k = min(k, self.documents)
+        hits = self.best(queries, k)
+        self.queries += len(hits)
+        if short := [number for number, found in enumerate(hits) if len(found) < k]:
+            with self.rows.comparing_all():
+                again = self.best(queries[short], k)
+            for number, found in zip(short, again, strict=True):
+                hits[number] = found
+                self.short += len(found) < k
+        return hits
+
+    def close(self) -> None:
+        if self.short:
+            problem = (
+                f"{self.short:,} of {self.queries:,} queries have fewer documents than asked for"
+            )
+            say(f"{problem}: this index finds no more; {flag('index', 'flat')} does")
+
+    def best(self, queries: Vectors, k: int) -> list[list[Hit]]:
+        """Return the k best documents for each query, or fewer."""
+        # as many rows as k documents have on average, and more while that is too few
+        rows = k * math.ceil(self.row_count / self.documents)
+        while True:
+            rows = min(rows, self.row_count)
+            scores, numbers = self.rows.search(queries, rows)
+            found = [
+                [self._hit(score, row) for score, row in zip(*each, strict=True) if row >= 0]
+                for each in zip(scores.tolist(), numbers.tolist(), strict=True)
+            ]
+            hits = [best_of_documents(of_rows)[:k] for of_rows in found]
+            if rows == self.row_count or self.row_count == self.documents:
+                return hits
+            ended = (len(of_rows) < rows for of_rows in found)
+            if all(no_more or len(best) == k for no_more, best in zip(ended, hits, strict=True)):
+                return hits
+            rows *= 2
+
+    def _hit(self, score: float, row: int) -> Hit:
+        shown = row_record(self.corpus, row) if self.options.explain else None
+        return Hit(self.corpus.doc_ids[row], score, shown)
 
 
 class Backend(plugin.Backend):
@@ -199,10 +203,9 @@ class Backend(plugin.Backend):
         if options.similarity == "maxsim":
             return self._of_rows(corpus, options)
         check_options(options, "approximate", *SUPPORTED_OPTIONS)
-        which = None
         if corpus.index:
-            index, embeddings, which = read_index(Path(corpus.index), options)
-            if SIMILARITY_OF_METRIC.get(index.metric_type) != options.similarity:
+            rows, embeddings = read_index(Path(corpus.index), options)
+            if SIMILARITY_OF_METRIC.get(rows.index.metric_type) != options.similarity:
                 check_similarity(options, "approximate", unit=bool(embeddings.meta.get("unit")))
         else:
             if options.save_index:
@@ -210,12 +213,12 @@ class Backend(plugin.Backend):
             embeddings = corpus.read(options)
             unit = options.similarity == "cosine" and are_unit(embeddings.vectors, UNIT_TOLERANCE)
             check_similarity(options, "approximate", unit=unit)
-            index, which = build_index(embeddings.vectors, options.index)
+            rows = build_index(embeddings.vectors, options.index)
             if options.save_index:
-                save_index(index, embeddings, options, options.save_index, which)
+                save_index(rows, embeddings, options, options.save_index)
         if options.parameters is not None:
-            set_parameters(index, options.parameters)
-        return FaissSearcher(index, embeddings, options, which)
+            set_parameters(rows.index, options.parameters)
+        return FaissSearcher(rows, embeddings, options)
 
     def _of_rows(self, corpus: EmbeddedCorpus, options: SearchOptions) -> Exact:
         """Open an index of rows for maxsim; a saved one lacks the vectors."""
@@ -225,23 +228,22 @@ class Backend(plugin.Backend):
             problem = f"{flag('similarity', 'maxsim')} needs the vectors of a saved index"
             raise UserError(problem, f"name them with {flag('rescore')}", status=2)
         files = options.rescore or corpus.files
-        rows = EmbeddedCorpus(files, corpus.encoded).read(options, scan=not corpus.index)
+        vectors = EmbeddedCorpus(files, corpus.encoded).read(options, scan=not corpus.index)
         if corpus.index:
-            index = open_index(Path(corpus.index), options)
-            which = which_rows(Path(corpus.index), index.ntotal)
-            with read_errors(beside := str(Path(corpus.index, "meta.json")), build_again_remedy()):
-                meta = read_meta(beside, *rows.vectors.shape, again=build_again_remedy())
-            same_model(rows.model, meta["model_sha256"], files[0], corpus.files[0])
-            if meta.get("documents") != documents_of(rows):
-                raise UserError("is not of these rows", build_again_remedy()).at(corpus.files[0])
+            rows = open_index(Path(corpus.index), options)
+            beside, again = str(Path(corpus.index, "meta.json")), build_again_remedy()
+            meta = read_meta(beside, *vectors.vectors.shape, again=again)
+            same_model(vectors.model, meta["model_sha256"], files[0], corpus.files[0])
+            if meta.get("documents") != documents_of(vectors):
+                raise UserError("is not of these rows", again).at(corpus.files[0])
         else:
-            index, which = build_index(rows.vectors, options.index, rescored=False)
+            rows = build_index(vectors.vectors, options.index, rescored=False)
             if options.save_index:
                 refuse_existing(options.save_index, "save_index")
-                save_index(index, rows, options, options.save_index, which)
+                save_index(rows, vectors, options, options.save_index)
         if others:
-            set_parameters(index, others)
-        return Exact(rows, options, FaissRows(index, which), factor)
+            set_parameters(rows.index, others)
+        return Exact(vectors, options, rows, factor)
 
 
 def distinct_rows(vectors: Matrix) -> tuple[IntArray, IntArray | None]:
@@ -250,21 +252,18 @@ def distinct_rows(vectors: Matrix) -> tuple[IntArray, IntArray | None]:
     >>> distinct_rows(Matrix([np.float32([[1, 2], [3, 4], [1, 2]])]))
     (array([0, 1]), array([0, 1, 0]))
     """
-    number = defaultdict[bytes, int](int)
-    number.default_factory = number.__len__
+    number: dict[bytes, int] = {}
     rows = (row.tobytes() for _, block in row_blocks(vectors) for row in block)
-    which = np.array([number[blake2b(row, digest_size=16).digest()] for row in rows])
+    digests = (blake2b(row, digest_size=16).digest() for row in rows)
+    which = np.array([number.setdefault(digest, len(number)) for digest in digests])
     first = np.unique(which, return_index=True)[1]
     return first, which if len(first) < len(which) else None
 
 
-def build_index(
-    vectors: Matrix, name: str, *, rescored: bool = True
-) -> tuple[Any, IntArray | None]:
-    """Build a trained and filled faiss index for inner products, and say which rows it has.
+def build_index(vectors: Matrix, name: str, *, rescored: bool = True) -> FaissRows:
+    """Build a trained and filled faiss index for inner products.
 
-    A graph has equal rows once, since they would fill its links: the second result is the one of
-    each row, if some are equal.
+    A graph has equal rows once, since they would fill its links.
 
     `hnsw` is HNSW32. `ivf` has about 2 √n clusters; with many rows it first compares 4-bit codes of
     pairs of numbers, many at a time (Andre et al. 2017, "Accelerated Nearest Neighbor Search with
@@ -291,7 +290,7 @@ def build_index(
     if name not in presets:
         check_factory(factory, dimensions)
     try:
-        index: Any = faiss.index_factory(dimensions, factory, faiss.METRIC_INNER_PRODUCT)
+        index: Any = faiss.index_factory(dimensions, factory, METRIC)
     except (RuntimeError, TypeError) as error:  # TypeError for invalid Unicode
         reason = faiss_message(error).partition("\n")[0]
         raise UserError(
@@ -302,14 +301,15 @@ def build_index(
     if isinstance(index, faiss.IndexIDMap | faiss.IndexIDMap2):
         problem = f"{flag('index', name)} numbers the rows, which structkit does itself"
         raise UserError(problem, "leave IDMap out", status=2)
+    keep_inner_products(index, name)
     done = 0
     if name == "hnsw":
         index.hnsw.efConstruction, index.hnsw.efSearch = 200, 128
     try:
         maximum = TRAINING_ROWS_PER_CLUSTER * max(clusters, 4096)
-        train_transforms(index, vectors, maximum, name)
         if not index.is_trained:
-            index.train(training_rows(vectors, maximum))
+            spread = np.linspace(0, rows - 1, min(maximum, rows)).astype(np.int64)
+            index.train(np.ascontiguousarray(vectors[spread]))
         with progress(f"build {name}", lambda: Position(done, done, rows, noun="rows")):
             for first, block in row_blocks(vectors, ROWS_PER_ADD):
                 index.add(np.ascontiguousarray(block))
@@ -323,45 +323,38 @@ def build_index(
         set_parameters(index, f"nprobe={max(8, clusters // (12 if rescored else 48))}")
     if name in RESCORE_FACTORS and factory.endswith(RESCORED_SUFFIX):
         set_parameters(index, f"k_factor_rf={RESCORE_FACTORS[name]}")
-    return index, which
-
-
-# run by `check_factory`, in a process of its own
-TRIAL = """
-import sys
-import faiss
-import numpy
-rows = numpy.random.default_rng(0).standard_normal((1000, int(sys.argv[2])), numpy.float32)
-index = faiss.index_factory(rows.shape[1], sys.argv[1], faiss.METRIC_INNER_PRODUCT)
-index.train(rows)
-index.add(rows)
-index.search(rows[:2], 2)
-"""
+    return FaissRows(index, which)
 
 
 def check_factory(factory: str, dimensions: int) -> None:
     """Raise for an index that kills its process, as HNSW0 does; try it with 1,000 rows."""
-    fewer_clusters = re.sub(r"IVF\d{3,}", "IVF99", factory)
-    command = [sys.executable, "-P", "-c", TRIAL, fewer_clusters, str(dimensions)]
-    with suppress(ValueError, subprocess.TimeoutExpired):  # NUL, which faiss refuses; slow training
-        trial = subprocess.run(command, capture_output=True, timeout=TRIAL_SECONDS)
-        if trial.returncode < 0:
-            problem = f"faiss crashes with {flag('index', factory)}"
-            raise UserError(problem, "use hnsw, ivf, int8, binary, or other numbers", status=2)
+
+    def trial() -> bool:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # so few rows are warned of
+        faiss.omp_set_num_threads(1)  # the threads of OpenMP do not survive a fork
+        rows = np.random.default_rng(0).standard_normal((1000, dimensions), np.float32)
+        fewer_clusters = re.sub(r"IVF\d{3,}", "IVF99", factory)
+        with suppress(RuntimeError, TypeError):  # which `build_index` reports
+            index: Any = faiss.index_factory(dimensions, fewer_clusters, METRIC)
+            index.train(rows)
+            index.add(rows)
+            index.search(rows[:2], 2)
+        return True
+
+    if not in_child(trial, 0):
+        problem = f"faiss crashes with {flag('index', factory)}"
+        raise UserError(problem, "use hnsw, ivf, int8, binary, or other numbers", status=2)
 
 
-def train_transforms(index: Any, vectors: Matrix, maximum: int, name: str) -> None:
-    """Train what an index does to vectors, without the offset that changes inner products.
+def keep_inner_products(index: Any, name: str) -> None:
+    """Leave out the offset that a transform of vectors adds; it would change inner products.
 
     Errors: a transform that changes them otherwise, such as whitening.
     """
     while isinstance(index := faiss.downcast_index(index), faiss.IndexRefine):
         index = index.base_index
-    if not isinstance(index, faiss.IndexPreTransform):
-        return
-    chain: Any = index.chain
-    rows = training_rows(vectors, maximum)
-    for number in range(chain.size()):
+    chain: Any = index.chain if isinstance(index, faiss.IndexPreTransform) else None
+    for number in range(chain.size() if chain else 0):
         transform = faiss.downcast_VectorTransform(chain.at(number))
         whitens = isinstance(transform, faiss.PCAMatrix) and transform.eigen_power != 0
         if whitens or not isinstance(
@@ -369,34 +362,8 @@ def train_transforms(index: Any, vectors: Matrix, maximum: int, name: str) -> No
         ):
             problem = f"{flag('index', name)} changes inner products ({type(transform).__name__})"
             raise UserError(problem, "leave that out; PCA and OPQ keep them", status=2)
-        if not transform.is_trained:
-            transform.train(rows)
         if isinstance(transform, faiss.PCAMatrix):
             transform.have_bias = False  # of the mean, which it subtracts
-        rows = transform.apply(rows)
-
-
-@contextmanager
-def compare_all(index: Any) -> Iterator[Any]:
-    """Let an index compare all rows, if it can."""
-    graph = faiss.downcast_index(index)
-    storage = faiss.downcast_index(graph.storage) if isinstance(graph, faiss.IndexHNSW) else None
-    if isinstance(storage, faiss.IndexFlat | faiss.IndexScalarQuantizer | faiss.IndexPQ):
-        yield storage
-    elif clusters := faiss.try_extract_index_ivf(graph):
-        before, clusters.nprobe = clusters.nprobe, clusters.nlist
-        try:
-            yield index
-        finally:
-            clusters.nprobe = before
-    else:
-        yield index
-
-
-def training_rows(vectors: Matrix, maximum: int) -> Vectors:
-    """Return at most `maximum` rows, spread evenly."""
-    numbers = np.linspace(0, len(vectors) - 1, min(maximum, len(vectors))).astype(np.int64)
-    return np.ascontiguousarray(vectors[numbers])
 
 
 def set_parameters(index: Any, parameters: str) -> None:
@@ -412,9 +379,7 @@ def set_parameters(index: Any, parameters: str) -> None:
         ) from None
 
 
-def save_index(
-    index: Any, corpus: Embeddings, options: SearchOptions, folder: str, which: IntArray | None
-) -> None:
+def save_index(rows: FaissRows, corpus: Embeddings, options: SearchOptions, folder: str) -> None:
     """Write the folder of an index, whole: `index` and `docid` as in Pyserini, and more.
 
     `rows.npy` has the row of the index for each document id, if it lacks equal ones.
@@ -439,11 +404,11 @@ def save_index(
     contents["meta.json"] = iter([orjson.dumps(meta, option=orjson.OPT_INDENT_2)])
     with whole_folder(folder, "save_index") as new:
         try:
-            faiss.write_index(index, str(new / "index"))
+            faiss.write_index(rows.index, str(new / "index"))
         except RuntimeError as error:
             raise OSError(faiss_message(error)) from None
-        if which is not None:
-            np.save(new / "rows.npy", which)
+        if rows.which is not None:
+            np.save(new / "rows.npy", rows.which)
         for name, lines in contents.items():
             with (new / name).open("wb") as handle:
                 handle.writelines(lines)
@@ -454,32 +419,26 @@ def documents_of(corpus: Embeddings) -> str:
     return blake2b("\n".join(corpus.doc_ids).encode(), digest_size=16).hexdigest()
 
 
-def read_index(folder: Path, options: SearchOptions) -> tuple[Any, Embeddings, IntArray | None]:
+def read_index(folder: Path, options: SearchOptions) -> tuple[FaissRows, Embeddings]:
     """Read a saved index of structkit, or a faiss folder of Pyserini (`index` and `docid`).
 
-    Also return `which` row of the index each row is, if equal rows are there once.
-
-    The vectors of its rows are only in the index.
+    The vectors of its rows are only in the index: others are zeros, which take no memory.
     """
-    index, again = open_index(folder, options), build_again_remedy()
-    which = which_rows(folder, index.ntotal)
-    size = index.ntotal if which is None else len(which)
-    return index, _index_rows(folder, size, index.d, again), which
+    rows, again = open_index(folder, options), build_again_remedy()
+    shape = count, _ = rows.index.ntotal if rows.which is None else len(rows.which), rows.index.d
+    doc_ids = read_ids(str(folder / "docid"), count, again)
+    zeros = Matrix([np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), shape, (0, 0))])
+    meta_path, names, kept = (folder / name for name in ("meta.json", "ids.txt", "fields.jsonl"))
+    if not meta_path.exists():
+        return rows, Embeddings(doc_ids, zeros, 0.0)
+    meta = read_meta(str(meta_path), *shape, again=again)
+    ids = check_unique(read_ids(str(names), count, again), str(names))
+    empty = kept.exists() and not kept.stat().st_size  # if nothing was kept
+    fields = [] if empty else read_fields(str(kept), count, again)
+    return rows, Embeddings(doc_ids, zeros, 0.0, ids, fields, meta)
 
 
-def which_rows(folder: Path, count: int) -> IntArray | None:
-    """Return which of `count` rows of a saved index each row is, if equal rows are there once."""
-    path = folder / "rows.npy"
-    if not path.exists():
-        return None
-    with read_errors(str(path), build_again_remedy()):
-        which: IntArray = np.load(path, allow_pickle=False)
-        if {*which.tolist()} != {*range(count)}:
-            raise ValueError("it names other rows than the index has")
-    return which
-
-
-def open_index(folder: Path, options: SearchOptions) -> Any:
+def open_index(folder: Path, options: SearchOptions) -> FaissRows:
     """Return the index of faiss in a folder."""
     path, again = folder / "index", build_again_remedy()
     if not os.path.lexists(path):
@@ -500,21 +459,14 @@ def open_index(folder: Path, options: SearchOptions) -> Any:
         reason = "larger than memory" if isinstance(error, MemoryError) else faiss_message(error)
         problem = f"is damaged, or not an index (faiss: {reason})"
         raise UserError(problem, again).at(str(path)) from None
-    return index
-
-
-def _index_rows(folder: Path, rows: int, dimensions: int, again: str) -> Embeddings:
-    """Return the metadata of an index's rows, with vectors of zeros, which take no memory."""
-    doc_ids = read_ids(str(folder / "docid"), rows, again)
-    zeros = np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (rows, dimensions), (0, 0))
-    meta_path, names, kept = (folder / name for name in ("meta.json", "ids.txt", "fields.jsonl"))
-    if not meta_path.exists():
-        return Embeddings(doc_ids, Matrix([zeros]), 0.0)
-    meta = read_meta(str(meta_path), rows, dimensions, again=again)
-    ids = check_unique(read_ids(str(names), rows, again), str(names))
-    empty = kept.exists() and not kept.stat().st_size  # if nothing was kept
-    fields = [] if empty else read_fields(str(kept), rows, again)
-    return Embeddings(doc_ids, Matrix([zeros]), 0.0, ids, fields, meta)
+    beside = folder / "rows.npy"
+    if not beside.exists():
+        return FaissRows(index)
+    with read_errors(str(beside), again):
+        which: IntArray = np.load(beside, allow_pickle=False)
+        if {*which.tolist()} != {*range(index.ntotal)}:
+            raise ValueError("it names other rows than the index has")
+    return FaissRows(index, which)
 
 
 def build_again_remedy() -> str:

@@ -1,6 +1,8 @@
 """Search over files beyond the plain case: indexes of faiss, saved ones, filters, several files."""
 
+import faulthandler
 import json
+import sys
 from pathlib import Path
 
 import faiss
@@ -139,9 +141,9 @@ def test_a_saved_index_that_does_not_fit_is_refused(corpus, queries, tmp_path):
 def test_a_saved_index_is_mapped(corpus, queries, tmp_path):
     folder = tmp_path / "index"
     expected = found(corpus, queries, index="int8", save_index=str(folder))
-    index, _, _ = read_index(folder, SearchOptions())
+    rows, _ = read_index(folder, SearchOptions())
     assert f"{folder}/index" in Path("/proc/self/maps").read_text()  # not copied into memory
-    assert 600 == index.ntotal
+    assert 600 == rows.index.ntotal
     assert expected == found(str(folder), queries)
 
 
@@ -294,6 +296,8 @@ def test_a_rotation_changes_no_ranking(tmp_path, index):
     ],
 )
 def test_an_index_that_would_be_wrong_or_crash_is_refused(corpus, queries, index, problem):
+    faulthandler.disable()  # a child that crashes is no news
     with pytest.raises(UserError, match=problem) as refused:
         list(search(corpus, queries=queries, index=index))
+    faulthandler.enable(sys.__stderr__)
     assert refused.value.status == 2
