@@ -23,6 +23,15 @@ import numpy as np
 import orjson
 import torch
 from numpy.typing import NDArray
+from structkit_plugins.parsers._span_features import (
+    FEATURE_NAMES,
+    SPECIAL_NAMES,
+    UNKNOWN_ROW,
+    VOCABULARY_FILE,
+    Features,
+    features,
+)
+from structkit_plugins.parsers._span_parser import Weights, split_text
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -31,15 +40,6 @@ from structkit.command import Command
 from structkit.commands.train import train
 from structkit.errors import UserError
 from structkit.learning.folders import write_weights
-from structkit.learning.span_parser.features import (
-    FEATURE_NAMES,
-    SPECIAL_NAMES,
-    UNKNOWN_ROW,
-    VOCABULARY_FILE,
-    Features,
-    features,
-)
-from structkit.learning.span_parser.parser import Weights, split_text
 from structkit.learning.training.data import Spool, Step
 from structkit.learning.training.method import GradientSettings, RunOptions
 from structkit.learning.training.trainer import TrainingModule, seed_parameters

@@ -19,7 +19,7 @@ FLOORS = (
     ("metadata", "model"),
     ("training",),
     ("static", "scoring"),
-    ("encoders", "strae", "span_parser", "searching", "collecting"),
+    ("encoders", "strae", "searching", "collecting"),
     ("encoding", "pairs", "ranking"),
     ("asking",),
     ("plugin",),

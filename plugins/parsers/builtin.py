@@ -13,9 +13,10 @@ from pathlib import Path
 from structkit import plugin
 from structkit.errors import UserError, flag
 from structkit.learning.metadata import has_metadata, read_metadata
-from structkit.learning.span_parser.parser import SpanParser
 from structkit.structure.trees.tree import Tree
 from structkit.structure.trees.words import words_of
+
+from ._span_parser import SpanParser
 
 METHOD = "span-parser"
 BUNDLED_FOLDER = Path(__file__).parent / "weights"

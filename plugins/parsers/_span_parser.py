@@ -3,7 +3,7 @@
 It takes the exact best tree over the scores, and splits texts that are too long for one. Source of
 the design: minimal span-based parsing, Stern et al. 2017 (https://aclanthology.org/P17-1076).
 
-Tests: tests/learning/span_parser/test_span_parser.py.
+Tests: tests/structure/trees/span_parser/test_span_parser.py.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from structkit.embeddings.vectors import Vectors
 from structkit.learning.folders import WEIGHTS_FILE, damage_error, read_weights
-from structkit.learning.span_parser.features import FEATURE_NAMES, Features
 from structkit.processes import one_thread
 from structkit.structure.trees.tree import Tree, from_spans
+
+from ._span_features import FEATURE_NAMES, Features
 
 Weights = Mapping[str, NDArray[Any]]
 Piece = tuple[int, int, int, Sequence[str]]  # words, text's number, first word, the words

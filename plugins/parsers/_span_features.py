@@ -2,7 +2,7 @@
 
 In a clone, `python -m experiments.span_parser` trains one.
 
-Tests: tests/learning/span_parser/test_span_parser.py.
+Tests: tests/structure/trees/span_parser/test_span_parser.py.
 """
 
 from __future__ import annotations

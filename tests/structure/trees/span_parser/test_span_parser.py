@@ -8,6 +8,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from structkit_plugins.parsers._span_features import FEATURE_NAMES, UNKNOWN_ROW
+from structkit_plugins.parsers._span_parser import (
+    MAX_PART_WORDS,
+    SpanParser,
+    best_spans,
+    split_text,
+)
 from structkit_plugins.parsers.builtin import open_parser
 
 from experiments.span_parser import (
@@ -20,8 +27,6 @@ from experiments.span_parser import (
     parts,
 )
 from structkit.errors import UserError
-from structkit.learning.span_parser.features import FEATURE_NAMES, UNKNOWN_ROW
-from structkit.learning.span_parser.parser import MAX_PART_WORDS, SpanParser, best_spans, split_text
 from structkit.learning.training.data import Step
 from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import train_method

@@ -1,1 +1,0 @@
-"""A constituency parser that scores spans. May import training, structure and below."""
