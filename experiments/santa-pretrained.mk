@@ -190,12 +190,12 @@ CODE_HYPOTHESES = sda:start:pooled sda:start:adv sda:start:cosqa $(patsubst %,sd
   unlabelled-sda:sda:pooled unlabelled-sda:again:pooled \
   masked-0.1:spans:pooled masked-0.1:spans:adv $(foreach each,masked original,$(each)-0.1:$(each)-0:renamed $(each)-1:$(each)-0:renamed) \
   packages:start:pooled $(LANGUAGES:%=packages:start:%) packages:bm25:pooled packages:packages-plain:pooled \
-  $(ZERO_SHOT_HYPOTHESES) $(BATCHED_HYPOTHESES) $(DECODER_HYPOTHESES) $(ROW_HYPOTHESES)
+  $(ZERO_SHOT_HYPOTHESES) $(BATCHED_HYPOTHESES) $(REFINED_HYPOTHESES) $(DECODER_HYPOTHESES) $(ROW_HYPOTHESES)
 # written on 2026-11-28, after the run, from the paper: alignment improves search, and so does masked code
 CODE_HYPOTHESES += original-0:start:pooled original-0:masked-0:pooled
 $(CODE)/report.json: $(SETS:%=$(CODE)/values-%.jsonl)
 	$(GATHER) $^ --title '$(CODE_TITLE)' \
-	  --against start $(CODE_BM25) $(filter sda again masked-0 original-0 spans packages-plain $(DECODER_AGAINST) batch-16 batch-16-longer vector,$(CODE_SYSTEMS)) --stated $(CODE_HYPOTHESES) \
+	  --against start $(CODE_BM25) $(filter sda again masked-0 original-0 spans packages-plain $(DECODER_AGAINST) batch-16 batch-16-longer first whole consistent vector,$(CODE_SYSTEMS)) --stated $(CODE_HYPOTHESES) \
 	  --pool pooled $(LANGUAGES) --pool renamed $(LANGUAGES:%=renamed-%) \
 	  --command '$(CODE_COMMAND)' --folder $(CODE) -o $@ --data $(DATA)/codesearch/train.jsonl.gz $(DATA)/codesearch/dev.jsonl.gz \
 	  $(if $(filter adv,$(SETS)),$(DATA)/codesearch/dev_adv_python.jsonl.gz) $(if $(filter cosqa,$(SETS)),$(COSQA)/corpus.jsonl.gz)

@@ -105,6 +105,7 @@ SIZES = 20_000, 40_000
 SEEN = 0.004  # seconds for a quarter of the smaller size: less is too short to grow noticeably
 TICK = 0.02  # seconds that a system's clock may not see
 GROWTH = 2.6
+SUSPICIOUS_GROWTH = 2.2  # from a quarter of the smaller size to one of the larger
 SECONDS = 10.0  # of a processor
 METHODS = ("match", "fullmatch", "search", "finditer", "findall", "sub", "split")
 
@@ -173,7 +174,9 @@ def growth_of(work, atom):
     small, large = (atom * (size // len(atom)) for size in SIZES)
     growth = 1.0
     with suppress(TimeoutError):
-        if seconds(work, small[: len(small) // 4]) < SEEN:
+        # most texts pass by a look at a quarter of their size, which costs a third
+        least = seconds(work, small[: len(small) // 4])
+        if least < SEEN or seconds(work, large[: len(large) // 4]) <= SUSPICIOUS_GROWTH * least:
             return growth
         for _ in range(3):  # another process may take the caches of the processor
             growth = seconds(work, large) / max(seconds(work, small), TICK)
