@@ -16,7 +16,6 @@ import pytest
 import torch
 from conftest import PROGRAM, WARM, environment
 
-from structkit.embeddings.writing import VectorFiles
 from structkit.errors import UserError
 from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import train_method
@@ -110,8 +109,6 @@ def test_a_file_system_without_locks_trains(data, tmp_path, monkeypatch):
     monkeypatch.setattr(fcntl, "flock", refuse)  # as NFS without its lock daemon
     options = RunOptions(output=str(tmp_path / "model"))
     assert 1 == train_method("contrastive", method(max_steps=1), [str(data)], options)["steps"]
-    with VectorFiles(str(tmp_path / "v.npy")) as files:  # nor is it written by another process
-        assert not files.complete
 
 
 def test_resume_without_a_stopped_run_starts(data, tmp_path, capsys):
