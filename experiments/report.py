@@ -36,7 +36,7 @@ import orjson
 
 from experiments.kept import Record, by_run, join, keep, kept, name_of
 from experiments.pooling import pooled
-from structkit.commands.score.table import Column, pad_columns, score_table
+from structkit.commands.score.table import score_table, table_lines
 from structkit.scoring.measures import Values, compare_values, interval
 from tests.jsonl import read as records
 
@@ -391,11 +391,8 @@ def hypotheses(stated: Sequence[Record]) -> str:
         mean, low, high = (f"{each[f'difference{end}']:.{digits}f}" for end in ("", *ENDS[:2]))
         p = "< 0.001" if each["p_holm"] < 0.001 else f"{each['p_holm']:.3f}"
         row[measured(each)] = f"{mean} [{low}, {high}] p {p}"
-    head, *lines = pad_columns(
-        [Column([name, *(row.get(name, "") for row in rows.values())]) for name in columns]
-    )
-    rule = ["-" * len(name) for name in head]
-    return "\n".join(f"| {' | '.join(line)} |" for line in (head, rule, *lines))
+    table = [columns, *([row.get(name, "") for name in columns] for row in rows.values())]
+    return "\n".join(table_lines(table, [False] * len(columns), markdown=True))
 
 
 def report(folder: Path = REPORTS) -> str:

@@ -30,6 +30,8 @@ HELP_GROUPS: dict[str, str] = {
     "run": "Run",
 }
 INTEGER_LIMIT = 2**63  # larger integers fit into no file of numbers
+# what a field that overrides another takes over from it
+INHERITED_FIELDS = ("help", "choices", "low", "high", "group", "parse", "inferred")
 
 
 @dataclass(frozen=True)
@@ -254,15 +256,12 @@ def _settings_of(kind: Any) -> tuple[Setting, ...]:
 
 def _resolved(kind: Any, each: Field[Any], hint: Any) -> Setting:
     """Return a field as a setting, completed from the nearest class that declares more."""
-    along = [vars(base).get("__dataclass_fields__", {}).get(each.name) for base in kind.__mro__]
-    said = [found.metadata["setting"] for found in along if found and "setting" in found.metadata]
-    values = {"group": getattr(kind, "own_group", "common"), "choices": ()}
-    inherited = ("help",), ("choices",), ("low", "high"), ("group",), ("parse",), ("inferred",)
-    for names in inherited:
-        for one in reversed(said):
-            own = {name: getattr(one, name) for name in names}
-            if set(own.values()) - {None, (), ""}:
-                values |= own
+    values: dict[str, Any] = {"group": getattr(kind, "own_group", "common")}
+    for base in reversed(kind.__mro__):
+        found = vars(base).get("__dataclass_fields__", {}).get(each.name)
+        if declared := found and found.metadata.get("setting"):
+            said = {name: getattr(declared, name) for name in INHERITED_FIELDS}
+            values |= {name: value for name, value in said.items() if value not in (None, (), "")}
     own = {"name": each.name, "hint": hint, "written": str(each.type)}
     plain = Setting(... if each.default is MISSING else each.default)  # declared without `setting`
     made: Setting = replace(each.metadata.get("setting", plain), **values | own)

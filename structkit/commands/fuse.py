@@ -33,7 +33,7 @@ class Settings(RunSettings):
             raise UserError(problem, "leave it out", status=2)
 
 
-def fuse(settings: Settings, *, for_columns: bool = False) -> Iterator[Record]:
+def fuse(settings: Settings) -> Iterator[Record]:
     """Run records: the k best documents of each query by all runs together, best first.
 
     `rrf` adds weight / (60 + rank) over the runs that found the document (Cormack, Clarke and
@@ -41,7 +41,7 @@ def fuse(settings: Settings, *, for_columns: bool = False) -> Iterator[Record]:
     0 … 1 (all equal: 1). `merge` keeps the scores: runs of the same queries on parts of a corpus
     become that on the whole; of a document in several, the best score counts. The weights are 1
     unless given, one for each run. Queries come in the order of their first appearance; equal
-    scores are ordered by descending document id. `for_columns` refuses ids with blanks.
+    scores are ordered by descending document id.
     """
     from structkit.scoring.runs import read_run
     from structkit.searching.fusion import (
@@ -54,7 +54,7 @@ def fuse(settings: Settings, *, for_columns: bool = False) -> Iterator[Record]:
     )
     from structkit.searching.hits import run_records
 
-    runs = [read_run(path, for_columns=for_columns) for path in settings.runs]
+    runs = [read_run(path) for path in settings.runs]
     points = reciprocal_ranks if settings.method == "rrf" else min_max
     for query_id, rankings, weights in rankings_by_query(
         runs, settings.weight or [1.0] * len(runs)
@@ -71,8 +71,7 @@ def fuse(settings: Settings, *, for_columns: bool = False) -> Iterator[Record]:
 def _main(settings: Settings, options: RunOutput) -> None:
     from structkit.searching.hits import write_run
 
-    run = fuse(settings, for_columns=options.format == "trec")
-    write_run(run, options.output, options.format)
+    write_run(fuse(settings), options.output, options.format)
 
 
 COMMAND = Command(

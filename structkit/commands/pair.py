@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from structkit.command import Command
 from structkit.errors import UserError, flag, leave_out
 from structkit.pairs.splits import add_split, drop_repeated, group_of, parse_split
-from structkit.progress import say
 from structkit.records.fields import (
     DOCUMENT_FIELDS,
     PAIRED_FIELDS,
@@ -157,18 +156,15 @@ def pair(settings: Settings, *, whole: bool = True) -> Stage:
         path = settings.qrels
         corpus = Corpus(settings.corpus, partial(corpus_text, settings=settings))
         qrels = {} if path is None else read_qrels(path)
-        count = 1 if settings.per_query is None else settings.per_query
+        count, run = settings.per_query, settings.negatives_from
         if path is not None and settings.queries is not None:
-            judges = not settings.negatives_from  # it gives the negatives, too
-            top = max((max(grades.values()) for grades in qrels.values()), default=0)
-            lower = any({top} < {*grades.values()} for grades in qrels.values())
-            lacks = judges and settings.per_query is None and not lower
             text = partial(judged_query_text, settings=settings)
-            judged = Judged(path, qrels, corpus, text, count * (judges and not lacks), seed)
-            if lacks:
-                say("the judgements hold no lower grades; the examples get no negatives")
-            then += [judged.all_known] * whole  # of a shard, some queries are elsewhere
-        if run := settings.negatives_from:
+            # a run gives the negatives, too
+            judged = Judged(path, qrels, corpus, text, 0 if run else count, seed)
+            if whole:  # of a shard, some queries are elsewhere
+                then.append(judged.all_known)
+        if run:
+            count = 1 if count is None else count
             depth, margin = settings.depth, settings.margin
             hard = HardNegatives(run, corpus, qrels, depth, count, margin, seed, teacher)
         corpus.read(*([partial(_note, hard, partial(plain, judged=None))] if hard else []))

@@ -8,8 +8,8 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import chdir
+from collections.abc import Iterator, Sequence
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
@@ -56,8 +56,9 @@ class PictureSettings:
             )
 
 
-def save_figure(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> None:
-    """Write a drawing on a new figure, whole or not at all; `size` is in inches."""
+@contextmanager
+def new_figure(path: str, size: tuple[float, float]) -> Iterator[Any]:
+    """Yield a figure to draw on, then write it, whole or not at all; `size` is in inches."""
     with chdir(Path(__file__).parent):  # matplotlib reads the settings in the current folder
         matplotlib = require("matplotlib", "plot")
         figure_class = require("matplotlib.figure", "plot").Figure
@@ -67,7 +68,7 @@ def save_figure(draw: Callable[[Any], None], path: str, size: tuple[float, float
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(plain)
         figure = figure_class(figsize=size, layout="constrained")
-        draw(figure)
+        yield figure
         metadata = {"Date": None} if ending == ".svg" else None
         figure.savefig(picture, format=ending[1:], dpi=150, metadata=metadata)
     with Output(path) as output:
@@ -106,7 +107,7 @@ def embeddings(settings: EmbeddingsSettings) -> None:
     drawn = [sample_rows(*each, settings) for each in zip(settings.files, named, strict=True)]
     points = project(drawn, settings.seed)
 
-    def draw(figure: Any) -> None:
+    with new_figure(settings.output, (5, 5)) as figure:
         axes = figure.subplots()
         rows = zip(named, points, cycle_styles(POINT_MARKERS, COLORS), strict=False)
         for name, part, (marker, color) in rows:
@@ -114,8 +115,6 @@ def embeddings(settings: EmbeddingsSettings) -> None:
             axes.scatter(part[:, 0], part[:, 1], **look)
         axes.set(xticks=[], yticks=[])
         axes.legend()
-
-    save_figure(draw, settings.output, (5, 5))
 
 
 def sample_rows(file: str, name: str, settings: EmbeddingsSettings) -> Floats:
@@ -194,7 +193,7 @@ def ranks(settings: RanksSettings) -> None:
         fits = settings.temperature or fitted_temperature(run, relevant)
         of_runs[f"{name} (temperature {fits:.2g})"] = probabilities(run, relevant, fits)
 
-    def draw(figure: Any) -> None:
+    with new_figure(settings.output, (6, 4)) as figure:
         axes, edges = figure.subplots(), np.linspace(0, 1, HISTOGRAM_BARS + 1)
         rows = zip(of_runs.items(), cycle_styles(LINE_STYLES, COLORS), strict=False)
         for (name, values), (line, color) in rows:
@@ -203,8 +202,6 @@ def ranks(settings: RanksSettings) -> None:
         axes.set(xlabel="ranking probability of the relevant document", ylabel="share of queries")
         axes.set(xlim=(0, 1), ylim=(0, None))
         axes.legend()
-
-    save_figure(draw, settings.output, (6, 4))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,15 +234,13 @@ def losses(settings: LossesSettings) -> None:
         problem = UserError("no line holds a step and a loss", remedy)
         raise problem.at(input_name(settings.files[0]))
 
-    def draw(figure: Any) -> None:
+    with new_figure(settings.output, (6, 4)) as figure:
         axes = figure.subplots()
         rows = zip(curves.items(), cycle_styles(LINE_STYLES, COLORS), strict=False)
         for (name, (steps, values)), (line, color) in rows:
             axes.plot(steps, values, linestyle=line, color=color, label=name)
         axes.set(xlabel="step", ylabel="loss")
         axes.legend()
-
-    save_figure(draw, settings.output, (6, 4))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,14 +270,13 @@ def trees(settings: TreesSettings) -> None:
         raise UserError("there are no records", "name a file that has some").at(records.lines.file)
     drawn = [(title, tree, *node_positions(tree)) for title, tree in found.items()]
 
-    def draw(figure: Any) -> None:
-        for axes, each in zip(figure.subplots(1, len(drawn), squeeze=False)[0], drawn, strict=True):
-            draw_tree(axes, *each)
-
     # inches of trees whose words do not touch
     letters = (len(tree.words) * max(5, 2 + max(map(len, tree.words))) for tree in found.values())
+    width = max(4.0, LETTER_INCHES * sum(letters))
     height = LEVEL_INCHES * (3 + max(float(y.max()) for *_, y in drawn))
-    save_figure(draw, settings.output, (max(4.0, LETTER_INCHES * sum(letters)), height))
+    with new_figure(settings.output, (width, height)) as figure:
+        for axes, each in zip(figure.subplots(1, len(drawn), squeeze=False)[0], drawn, strict=True):
+            draw_tree(axes, *each)
 
 
 def trees_of(record: Record, fields: Sequence[str]) -> dict[str, Tree]:

@@ -56,13 +56,12 @@ class Settings(RunSettings):
     offline: bool = offline_setting()
 
 
-def rerank(settings: Settings, *, for_columns: bool = False) -> Iterator[Record]:
+def rerank(settings: Settings) -> Iterator[Record]:
     """Run records: the k best hits of each query by their scores and by rankers, best first.
 
     Each query's scores are scaled to 0 … 1 (several runs: their mean), and every ranker adds its
     weight times its score of the hit. Queries come in the order of the runs. A hit that is not in
-    the corpus raises, and so does a query that is not among the queries. `for_columns` refuses ids
-    with blanks.
+    the corpus raises, and so does a query that is not among the queries.
     """
     from structkit.ranking.reranking import Candidates, choose
     from structkit.ranking.reranking import rerank as reranked
@@ -74,7 +73,7 @@ def rerank(settings: Settings, *, for_columns: bool = False) -> Iterator[Record]
     given = {name: getattr(settings, name) for name in OF_RANKERS}
     order = weights.ranking({name: value for name, value in given.items() if value})
     order = replace(order, search=settings.search_weight)
-    run, *others = [read_run(path, for_columns=for_columns) for path in settings.runs]
+    run, *others = [read_run(path) for path in settings.runs]
     if others:  # the mean of the scaled scores
         runs = [run, *others]
         each = rankings_by_query(runs, [1 / len(runs)] * len(runs))
@@ -88,8 +87,7 @@ def rerank(settings: Settings, *, for_columns: bool = False) -> Iterator[Record]
 def _main(settings: Settings, options: RunOutput) -> None:
     from structkit.searching.hits import write_run
 
-    for_columns = options.format == "trec"
-    write_run(rerank(settings, for_columns=for_columns), options.output, options.format)
+    write_run(rerank(settings), options.output, options.format)
 
 
 COMMAND = Command(

@@ -27,6 +27,7 @@ from structkit.embeddings import (
     META_SUFFIX,
     ROWS_SUFFIX,
     SCALES_SUFFIX,
+    SUFFIXES_BESIDE,
 )
 from structkit.embeddings.vectors import (
     CODE_TYPES,
@@ -252,38 +253,35 @@ def read_matrix(path: str, *, fields: bool = False, scan: bool = True) -> Embedd
     form = UserError(problem, _encode_remedy(".npy")).at(path)
     if vectors.ndim != 2 or not (vectors.dtype.kind == "f" or kind) or 0 in vectors.shape:
         raise form
-    counts = (
-        read_counts(stem + ROWS_SUFFIX, len(vectors))
-        if os.path.exists(stem + ROWS_SUFFIX)
-        else None
-    )
-    names = len(vectors) if counts is None else len(counts)
-    ids = check_unique(read_ids(stem + IDS_SUFFIX, names), stem + IDS_SUFFIX)
-    if counts is not None:
-        ids = repeat_names(ids, counts)
-    beside = stem + META_SUFFIX
-    meta = read_meta(beside, *vectors.shape, kind=kind) if os.path.exists(beside) else {}
+    there = {ending for ending in (".npy", *SUFFIXES_BESIDE) if os.path.exists(stem + ending)}
+    counts = read_counts(stem, len(vectors))
+    ids = read_ids(stem + IDS_SUFFIX, len(counts or vectors))
+    ids = repeat_names(check_unique(ids, stem + IDS_SUFFIX), counts)
+    meta: Record = {}
+    if META_SUFFIX in there:
+        meta = read_meta(stem + META_SUFFIX, *vectors.shape, kind=kind)
     if CODE_TYPES.get(meta.get("quantize", "")) != CODE_TYPES.get(kind or ""):
         raise form
-    rows: Any = vectors
-    if kind:
-        rows = _int8_rows(stem, vectors) if kind == "int8" else BinaryRows(vectors, meta["dim"])
-    chunks, kept = stem + DOC_IDS_SUFFIX, stem + FIELDS_SUFFIX
-    doc_ids = read_ids(chunks, len(vectors)) if os.path.exists(chunks) else ids
-    records = read_fields(kept, len(ids)) if fields and os.path.exists(kept) else []
-    read = {
-        IDS_SUFFIX: True,
-        DOC_IDS_SUFFIX: doc_ids is not ids,
-        FIELDS_SUFFIX: bool(records),
-        SCALES_SUFFIX: kind == "int8",
-    }
-    read[ROWS_SUFFIX] = counts is not None
-    check_together(path, meta, [".npy", *(ending for ending in read if read[ending])])
-    if isinstance(rows, BinaryRows):
-        norm = 1.0
-    else:
-        norm = largest_norm(Matrix([rows]), path) if scan else math.inf
-    return Embeddings(doc_ids, Matrix([rows]), norm, ids, records, meta)
+    read = {".npy", IDS_SUFFIX, DOC_IDS_SUFFIX, ROWS_SUFFIX}
+    doc_ids, records = ids, list[Record]()
+    if DOC_IDS_SUFFIX in there:
+        doc_ids = read_ids(stem + DOC_IDS_SUFFIX, len(vectors))
+    if fields and FIELDS_SUFFIX in there:
+        records = read_fields(stem + FIELDS_SUFFIX, len(ids))
+        read.add(FIELDS_SUFFIX)
+    rows = Matrix([vectors])
+    if kind == "binary":
+        rows = Matrix([BinaryRows(vectors, meta["dim"])])
+    elif kind:
+        rows = Matrix([_int8_rows(stem, vectors)])
+        read.add(SCALES_SUFFIX)
+    check_together(
+        path, meta, [each for each in (".npy", *SUFFIXES_BESIDE) if each in read & there]
+    )
+    norm = 1.0
+    if kind != "binary":
+        norm = largest_norm(rows, path) if scan else math.inf
+    return Embeddings(doc_ids, rows, norm, ids, records, meta)
 
 
 def _encode_remedy(ending: str) -> str:
@@ -431,23 +429,27 @@ def kind_of_rows(path: str) -> str | None:
     return meta.get("rows") if isinstance(meta, dict) else None
 
 
-def read_counts(path: str, rows: int) -> list[int]:
+def read_counts(stem: str, rows: int) -> list[int] | None:
     """Read the number of rows of each document, one per line, together as many as embeddings."""
+    path = stem + ROWS_SUFFIX
+    if not os.path.exists(path):
+        return None
     with read_errors(path), open(path, encoding="ascii") as handle:
         counts = [int(line) for line in handle]
     if sum(counts) != rows or min(counts) < 1:
-        raise UserError(f"does not divide {rows:,} embeddings among documents", ENCODE_AGAIN).at(
-            path
-        )
+        problem = f"does not divide {rows:,} embeddings among documents"
+        raise UserError(problem, ENCODE_AGAIN).at(path)
     return counts
 
 
-def repeat_names(names: Sequence[str], counts: Sequence[int]) -> list[str]:
-    """Return each name as often as its count says.
+def repeat_names(names: list[str], counts: Sequence[int] | None) -> list[str]:
+    """Return each name as often as its count says, or the same names without counts.
 
     >>> repeat_names(["a", "b"], [2, 1])
     ['a', 'a', 'b']
     """
+    if counts is None:
+        return names
     return [name for name, count in zip(names, counts, strict=True) for _ in range(count)]
 
 
@@ -484,11 +486,9 @@ def read_meta(
 
 def read_hashes(path: str, embeddings: Embeddings) -> list[str]:
     """Read the hash of the source of each row of NAME.npy."""
-    stem, rows = path.removesuffix(".npy"), len(embeddings.ids)
-    counts = (
-        read_counts(stem + ROWS_SUFFIX, rows) if os.path.exists(stem + ROWS_SUFFIX) else [1] * rows
-    )
-    hashes = read_ids(stem + HASHES_SUFFIX, len(counts))
+    stem = path.removesuffix(".npy")
+    counts = read_counts(stem, len(embeddings.ids))
+    hashes = read_ids(stem + HASHES_SUFFIX, len(counts or embeddings.ids))
     check_together(path, embeddings.meta, [HASHES_SUFFIX])
     return repeat_names(hashes, counts)
 

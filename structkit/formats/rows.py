@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -72,8 +71,7 @@ class _LineRows:
     def __iter__(self) -> Iterator[Row]:
         for self._line, self.raw in self._rest:  # noqa: B020 the place stays known
             self.count += 1
-            raw = self.raw.removeprefix(BOM_UTF8) if self._line == 1 else self.raw
-            yield self.parse(_decode(raw))
+            yield self.parse(_decode(self.raw))
 
     def _every(self) -> Iterator[tuple[int, bytes]]:
         for name in self.files:
@@ -140,8 +138,7 @@ class DelimitedRows(_LineRows):
         def texts() -> Iterator[str]:
             while numbered := again.popleft() if again else next(every, None):
                 taken.append(numbered)
-                start = BOM_UTF8 if numbered[0] == 1 else b""
-                yield numbered[1].removeprefix(start).decode("utf-8", "replace")
+                yield numbered[1].decode("utf-8", "replace")
 
         made = partial(csv.reader, delimiter=self.delimiter, strict=True)
         reader = made(texts())

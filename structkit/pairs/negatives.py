@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from structkit.errors import UserError, flag, leave_out
 from structkit.pairs.splits import digest
+from structkit.progress import say
 from structkit.records.jsonl import Record, Records, input_name
 from structkit.reproducibility import random_for
 from structkit.scoring.qrels import Qrels
@@ -79,7 +80,7 @@ class Judged:
     qrels: Qrels
     corpus: Corpus
     query_text: TextOf
-    per_query: int = 1
+    per_query: int | None = None
     seed: int = 0
     seen: set[str] = field(default_factory=set)
 
@@ -88,6 +89,10 @@ class Judged:
         if self.top < 1:
             problem = UserError("judges no document above 0", "give judgements with answers")
             raise problem.at(self.qrels_path)
+        if self.per_query is None:
+            self.per_query = int(any({self.top} < {*some.values()} for some in self.qrels.values()))
+            if not self.per_query:
+                say("the judgements hold no lower grades; the examples get no negatives")
         self.corpus.needed.update(*self.qrels.values())
 
     def examples(self, query: Record) -> Iterator[Record]:

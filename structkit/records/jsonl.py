@@ -9,7 +9,6 @@ import errno
 import gzip
 import io
 import json
-import math
 import os
 import shutil
 import stat
@@ -147,24 +146,17 @@ def _row_line(row: dict[str, Any]) -> bytes:
         if b"null" not in line:  # as orjson writes NaN
             return line
     for name, value in there.items():
-        if problem := _not_json_kind(value):
-            raise UserError(f'column "{name}" holds {problem}', "convert it, or take it out")
+        try:
+            json.dumps(value, allow_nan=False, default=_json_default)
+        except ValueError as error:
+            cut = isinstance(error, UnicodeDecodeError)
+            problem = f'column "{name}" holds {"bytes, not UTF-8" if cut else "NaN or infinity"}'
+            raise UserError(problem, "convert it, or take it out") from None
     return orjson.dumps(there, _json_default, orjson.OPT_APPEND_NEWLINE)
 
 
 def _json_default(value: object) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
-
-
-def _not_json_kind(value: Any) -> str:
-    """Return what JSON cannot hold in a value, or ""."""
-    if isinstance(value, bytes):
-        return "" if value.decode("utf-8", "ignore").encode() == value else "bytes, not UTF-8"
-    if isinstance(value, float):
-        return "" if math.isfinite(value) else "NaN or infinity"
-    items = value.values() if isinstance(value, dict) else value
-    inner = map(_not_json_kind, items) if isinstance(value, dict | list | tuple) else ()
-    return next(filter(None, inner), "")
 
 
 def read_stdin() -> bytes:
@@ -282,6 +274,8 @@ class Lines:
 
     def _counted(self, data: bytes) -> Iterator[Block]:
         """Yield a block; its lines are counted afterwards, unless its reader has done so."""
+        if not self.line:
+            data = data.removeprefix(BOM_UTF8)
         block = Block(self.file, self.line, self.number, data)
         yield block
         if block.count is None:
@@ -465,12 +459,11 @@ class Records:
                 raise self.place(too_long())
             try:
                 record = loads(line)
-            except orjson.JSONDecodeError:
-                if block.line + self._at == 0:
-                    self.raw = line = line.removeprefix(BOM_UTF8)
+            except orjson.JSONDecodeError as error:
                 if not line or line.isspace():
                     continue
-                record = self._parse(line)
+                self.count += 1
+                raise self.place(not_json(error, line)) from None
             self.count += 1
             if type(record) is not dict:
                 problem = f"the line holds {json_kind(record)}, not an object"
@@ -487,13 +480,6 @@ class Records:
             if numbered and type(record.get("id")) is not str:
                 record = self._with_id(record)
             yield record
-
-    def _parse(self, line: bytes) -> Any:
-        try:
-            return orjson.loads(line)
-        except orjson.JSONDecodeError as error:
-            self.count += 1
-            raise self.place(not_json(error, line)) from None
 
     def _exact(self, record: Record, line: bytes) -> Record:
         """Return a record with all digits of its numbers. Errors: it is too deep to be written."""

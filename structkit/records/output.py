@@ -18,9 +18,8 @@ import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from io import BufferedRandom, BufferedWriter, FileIO
+from io import BufferedRandom, BufferedWriter, FileIO, StringIO
 from pathlib import Path
-from textwrap import wrap
 from typing import IO, Any, Self, cast
 
 import orjson
@@ -32,7 +31,6 @@ from structkit.records.jsonl import BUFFER_BYTES, Record
 
 MAX_NAME_BYTES = 255  # bytes of a name, if the system gives no limit
 PARTIAL_FILE_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
-MIN_LAST_COLUMN_CHARACTERS = 20
 MAX_TABLE_CHARACTERS = 10_000  # of a table that has no terminal's width
 # names of the two folders in the place where a folder is made
 NEW_FOLDER = "new"
@@ -431,17 +429,18 @@ def format_table(records: Iterable[Record], names: Sequence[str], width: int | N
     kind      name
     language  go
     """
-    rows = [names, *([str(each[name]) for name in names] for each in records)]
-    *widths, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
-    lines = []
-    for *cells, last in rows:
-        start = "".join(f"{cell:<{size + 2}}" for cell, size in zip(cells, widths, strict=True))
-        for part in wrap(
-            last, max(MIN_LAST_COLUMN_CHARACTERS, (width or MAX_TABLE_CHARACTERS) - len(start))
-        ) or [""]:
-            lines.append((start + part).rstrip())
-            start = " " * len(start)
-    return "\n".join(lines)
+    from rich.console import Console  # 30 ms that other commands need not pay
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="")
+    for name in names:
+        table.add_column(name, no_wrap=name != names[-1])
+    for record in records:
+        table.add_row(*(str(record[name]) for name in names))
+    drawn = StringIO()
+    console = Console(file=drawn, width=width or MAX_TABLE_CHARACTERS, markup=False, emoji=False)
+    console.print(table, highlight=False)
+    return "\n".join(map(str.rstrip, drawn.getvalue().splitlines()))
 
 
 def write_summary(record: Record) -> None:

@@ -6,7 +6,6 @@ Tests: tests/commands/test_score.py.
 from __future__ import annotations
 
 import gc
-from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from math import inf, isfinite
@@ -33,34 +32,27 @@ DocumentRow = tuple[str, str, Any, Record]  # query, document, value, and the wh
 TREC_COLUMNS = "query_id Q0 doc_id rank score tag"
 
 
-def read_run(path: str, *, for_columns: bool = False) -> Run:
+def read_run(path: str) -> Run:
     """Read the run in a file: JSONL records or TREC's six columns, recognized by content.
 
     Ranks are not read: scores decide, as in trec_eval, which also ignores further columns and lines
     that start with #. Errors, with their place: a document ranked twice for a query, a score that
-    is not a finite number, an empty file, and, `for_columns`, an id that a column cannot hold.
+    is not a finite number, an empty file.
     """
     collecting = gc.isenabled()
     gc.disable()  # millions of objects without a cycle: looking for one takes half the time
     try:
         with PlacedLines(path) as rows:
-            run = _read_rows(rows, for_columns)
+            if rows.first.startswith(b"{"):
+                run = values_by_query(rows, "score", (float, int), "ranked", json_row)
+            else:
+                run = rows_by_query(trec_rows(rows), "ranked")
             if not run:
                 raise UserError("holds no results", "search again: it may have been interrupted")
     finally:
         if collecting:
             gc.enable()
     return run
-
-
-def _read_rows(rows: PlacedLines, for_columns: bool) -> Run:
-    if rows.first[:1] == b"{":
-        if for_columns:
-            return rows_by_query(
-                map(check_columns, (json_row(line, "score") for line in rows)), "ranked"
-            )
-        return values_by_query(rows, "score", (float, int), "ranked", json_row)
-    return rows_by_query(trec_rows(rows), "ranked")
 
 
 def trec_rows(lines: Iterable[bytes]) -> Iterator[DocumentRow]:
@@ -109,36 +101,30 @@ def trec_eval_scores(documents: dict[str, float]) -> dict[str, float]:
     return {doc_id: -float(rank) for rank, doc_id in enumerate(ranking(documents), 1)}
 
 
-def check_columns(row: DocumentRow) -> DocumentRow:
-    """Return a row whose ids fit into columns. Errors: one does not."""
-    for identifier in row[:2]:
+def check_columns(*ids: str) -> None:
+    """Raise for an id that a column cannot hold."""
+    for identifier in ids:
         if len(identifier.split()) != 1:
             problem = f'id "{identifier}" is empty or holds a space, which TREC columns cannot'
             raise UserError(problem, f"use {flag('format', 'jsonl')}")
-    return row
 
 
-class PlacedLines:
-    """The lines of a file that are not blank, with the number of the last one; and the first line.
-
-    A comment, which starts with #, is not the first line.
+class PlacedLines(Lines):
+    """The lines of a file that are not blank, and the first of them that is no comment (`#`).
 
     Errors raised with it get the place of the last line.
     """
 
     def __init__(self, path: str) -> None:
-        lines = Lines([path])
-        self.file, self.line, self.first = lines.file, 0, b""
-        self.most = max_record_bytes()
-        blocks, ahead = lines.blocks(), list[Block]()
+        super().__init__([path])
+        self.first, blocks, ahead = b"", super().blocks(), list[Block]()
         for block in blocks:
-            if not block.number:
-                block.data = block.data.removeprefix(BOM_UTF8)
             ahead.append(block)
-            self.first = next((line for line in self.of_block(block) if line[:1] != b"#"), b"")
-            if self.first:
+            texts = (line for line in block.lines() if not line.isspace() and line[:1] != b"#")
+            if first := next(texts, b""):
+                self.first = first
                 break
-        self.blocks = chain(ahead, blocks)
+        self._blocks = chain(ahead, blocks)
 
     def __enter__(self) -> Self:
         return self
@@ -147,20 +133,11 @@ class PlacedLines:
         if isinstance(error, UserError):
             error.at(self.file, self.line)
 
+    def blocks(self) -> Iterator[Block]:
+        return self._blocks
+
     def __iter__(self) -> Iterator[bytes]:
-        return chain.from_iterable(map(self.of_block, self.blocks))
-
-    def of_block(self, block: Block) -> Iterator[bytes]:
-        """Yield the lines of one block of the file."""
-        for self.line, line in enumerate(block.lines(), block.line + 1):  # noqa: B020 its place
-            if self.is_text(line):
-                yield line
-
-    def is_text(self, line: bytes) -> bool:
-        """Return whether a line is not blank. Errors: it is too long."""
-        if len(line) > self.most:
-            raise too_long().at(self.file, self.line)
-        return not line.isspace()
+        return (line for line in super().__iter__() if not line.isspace())
 
 
 def values_by_query(
@@ -178,9 +155,9 @@ def values_by_query(
     per step would take a quarter of the time.
     """
     found: dict[str, dict[str, Any]] = {}
-    query, documents, loads = None, dict[str, Any](), orjson.loads
-    for block in rows.blocks:
-        short = len(block.data) <= rows.most
+    query, documents, loads, most = None, dict[str, Any](), orjson.loads, max_record_bytes()
+    for block in rows.blocks():
+        short = len(block.data) <= most
         for rows.line, line in enumerate(block.lines(), block.line + 1):  # noqa: B020 its place
             try:
                 record = loads(line)
@@ -190,8 +167,10 @@ def values_by_query(
             except (ValueError, LookupError, TypeError):
                 simple = False
             if not simple:
-                if not rows.is_text(line):
+                if line.isspace():
                     continue
+                if len(line) > most:
+                    raise too_long()
                 query_id, doc_id, value, _ = read(line, field)
             if query_id != query:  # the rows of a query are adjacent
                 query, documents = query_id, found.setdefault(query_id, {})

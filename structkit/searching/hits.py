@@ -86,7 +86,8 @@ def trec_line(record: Record) -> bytes:
     >>> trec_line({"query_id": "q", "doc_id": "d", "score": 0.123456789, "rank": 1})
     b'q Q0 d 1 0.123456789 structkit\n'
     """
-    query_id, doc_id, _, _ = check_columns((record["query_id"], record["doc_id"], None, record))
+    query_id, doc_id = record["query_id"], record["doc_id"]
+    check_columns(query_id, doc_id)
     return f"{query_id} Q0 {doc_id} {record['rank']} {record['score']!r} structkit\n".encode()
 
 

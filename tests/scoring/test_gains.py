@@ -73,7 +73,7 @@ def test_gains_that_are_none_are_refused(gains, problem):
         ('{"query_id":"q1","doc_id":"b","relevance":1}', '5: field "label" is missing; the record'),
         ('{"query_id":"q1","doc_id":"b","label":1}', '5: field "label" is a JSON number, not a s'),
         ('{"query_id":"q1","doc_id":"b","label":"P"}', '5: label "P" has no gain; available: E'),
-        (None, "1: the judgements have no labels; give gains"),
+        (None, " the judgements have no labels; give gains"),
     ],
 )
 def test_a_judgement_without_a_gain_is_refused(labeled, line, problem):

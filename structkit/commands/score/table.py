@@ -8,7 +8,6 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple
 
 from structkit.progress import printable
 from structkit.records.jsonl import Record
@@ -19,24 +18,26 @@ MARKDOWN_SPECIAL = re.compile(
 )  # characters with a meaning in Markdown, also in names
 
 
-class Column(NamedTuple):
-    """A name with the cells under it."""
+def table_lines(
+    rows: Sequence[Sequence[str]], to_right: Sequence[bool], markdown: bool = False
+) -> list[str]:
+    """Return the lines of a table, with cells as wide as their columns; the first row is its head.
 
-    cells: list[str]
-    to_right: bool = False
-
-    @property
-    def width(self) -> int:
-        return max(map(len, self.cells))
-
-
-def pad_columns(columns: Sequence[Column]) -> list[tuple[str, ...]]:
-    """Return the lines of a table, with cells as wide as their columns."""
-    cells = [
-        [cell.rjust(each.width) if each.to_right else cell.ljust(each.width) for cell in each.cells]
-        for each in columns
+    >>> table_lines([["run", "RR"], ["bm25", "0.5"]], [False, True])
+    ['run    RR', 'bm25  0.5']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    forms = [
+        f"{'>' if right else '<'}{width}" for right, width in zip(to_right, widths, strict=True)
     ]
-    return list(zip(*cells, strict=True))
+    padded = [[*map(format, row, forms)] for row in rows]
+    if not markdown:
+        return ["  ".join(row).rstrip() for row in padded]
+    rule = [
+        "-" * (width - 1) + (":" if right else "-")
+        for right, width in zip(to_right, widths, strict=True)
+    ]
+    return [f"| {' | '.join(row)} |" for row in (padded[0], rule, *padded[1:])]
 
 
 def markdown_text(text: str) -> str:
@@ -70,27 +71,16 @@ def score_table(records: Sequence[Record], markdown: bool = False, width: int | 
     named = dict.fromkeys(name for record in records for name in record)
     names = [name for name in named if not _is_interval_end(name, kinds)]
     escape = markdown_text if markdown else printable
-    columns = [
-        Column(
-            [escape(name), *(_score_cell(record, name, escape) for record in records)],
-            kinds[name] is int,
-        )
-        for name in names
-    ]
-    lines = _table_lines(columns, markdown)
+    rows = [[escape(name) for name in names]]
+    for record in records:
+        rows.append([_score_cell(record, name, escape) for name in names])
+    lines = table_lines(rows, [kinds[name] is int for name in names], markdown)
     if width is None or max(map(len, lines)) <= width:
         return "\n".join(lines)
-    head, *rows = zip(*(column.cells for column in columns), strict=True)
-    each = (_table_lines([Column([*head]), Column([*row])], markdown) for row in rows)
+    each = (
+        table_lines([*zip(rows[0], row, strict=True)], [False, False], markdown) for row in rows[1:]
+    )
     return "\n\n".join(map("\n".join, each))
-
-
-def _table_lines(columns: list[Column], markdown: bool) -> list[str]:
-    if not markdown:
-        return ["  ".join(line).rstrip() for line in pad_columns(columns)]
-    head, *rows = pad_columns(columns)
-    rule = ["-" * (column.width - 1) + (":" if column.to_right else "-") for column in columns]
-    return [f"| {' | '.join(line)} |" for line in (head, rule, *rows)]
 
 
 def _is_interval_end(name: str, record: Collection[str]) -> bool:
