@@ -1,8 +1,8 @@
 """The settings of a command, a method, a plugin: each a flag, a keyword and a row of the help.
 
-A class of settings is a frozen dataclass with keyword fields made by `setting`. `settings_of` gives
-them as `Setting`s. The command line makes flags of them, Python keywords, help and manual their
-rows; errors name them by `flag`. Tests: tests/cli/test_numbers.py.
+A class of settings is a `settings_class` with fields made by `setting`. `settings_of` gives them as
+`Setting`s. The command line makes flags of them, Python keywords, help and manual their rows;
+errors name them by `flag`. Tests: tests/cli/test_numbers.py.
 """
 
 from __future__ import annotations
@@ -14,7 +14,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from functools import cache
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from structkit.errors import UserError, flag, format_number, spell_settings, unknown
 
@@ -32,6 +41,15 @@ HELP_GROUPS: dict[str, str] = {
 INTEGER_LIMIT = 2**63  # larger integers fit into no file of numbers
 # what a field that overrides another takes over from it
 INHERITED_FIELDS = ("help", "choices", "low", "high", "group", "parse", "inferred")
+
+
+SettingsClass = TypeVar("SettingsClass")
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def settings_class(kind: type[SettingsClass]) -> type[SettingsClass]:
+    """Make a class of settings: a frozen dataclass with keyword fields."""
+    return dataclass(frozen=True, kw_only=True)(kind)
 
 
 @dataclass(frozen=True)
@@ -278,9 +296,6 @@ def is_literal(hint: Any) -> bool:
 def setting_of(kind: type, name: str) -> Setting:
     """Return the setting of that name."""
     return next(each for each in settings_of(kind) if each.name == name)
-
-
-SettingsClass = TypeVar("SettingsClass")
 
 
 def make(kind: type[SettingsClass], values: Mapping[str, Any]) -> SettingsClass:

@@ -29,7 +29,7 @@ from structkit.extras import require
 from structkit.paths import FOLDER_FLAGS, NOT_REGULAR, open_below, open_found, refuse_pipe
 from structkit.progress import say
 from structkit.records.jsonl import Record, Shard, cannot_read, read_stdin
-from structkit.settings import setting
+from structkit.settings import setting, settings_class
 
 # reasons for skipping a file, and remedies
 IS_HIDDEN = "hidden", "name it too"
@@ -139,7 +139,7 @@ def glob_setting() -> Any:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class WalkOptions:
     """Settings of the files to read."""
 

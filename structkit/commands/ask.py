@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ from structkit.records.jsonl import Record, read_stdin
 from structkit.records.output import Output, format_table, write_drawn, write_records
 from structkit.records.stream import OutputOptions
 from structkit.searching import Kind
-from structkit.settings import files_of, offline_setting, setting, unicode
+from structkit.settings import files_of, offline_setting, setting, settings_class, unicode
 
 if TYPE_CHECKING:
     from structkit.asking.cache import Store, Target
@@ -45,7 +45,7 @@ def usual_cache(settings: Settings) -> str:
     return str(cache_folder("ask"))
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class Settings(WalkOptions):
     """Answer questions about a folder with its passages: path, line and text.
 
@@ -288,7 +288,7 @@ def _encodings(settings: Settings) -> Iterator[Sequence[Callable[[str], TextEnco
         yield [stack.enter_context(idle_encodings(each)) for each in models]
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class ListOutput(OutputOptions):
     """Settings of the output: its file, and how a list shows answers."""
 

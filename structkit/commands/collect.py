@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Generator, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import orjson
@@ -33,7 +33,7 @@ from structkit.records.stream import (
     map_in_order,
     workers_setting,
 )
-from structkit.settings import setting
+from structkit.settings import setting, settings_class
 
 if TYPE_CHECKING:
     from structkit.collecting.units import Collected, Units
@@ -43,7 +43,7 @@ UnitName = Literal[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class Settings(WalkOptions):
     """Turn files into records: functions, chunks, pages, sections, rows, sentences, files.
 
@@ -109,7 +109,7 @@ class Settings(WalkOptions):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class CollectOptions(OutputOptions, ErrorOptions):
     """Settings of the output of a collection and of its errors."""
 

@@ -20,7 +20,7 @@ from structkit.progress import Position, format_count, progress, say
 from structkit.records.jsonl import Record, Rejected, RowReader, accepted
 from structkit.records.output import Output, cannot_write, keep_together
 from structkit.records.stream import ErrorOptions, Rejects, say_empty
-from structkit.settings import quiet_setting, setting
+from structkit.settings import quiet_setting, setting, settings_class
 
 
 def our_format(settings: Settings) -> str:
@@ -28,7 +28,7 @@ def our_format(settings: Settings) -> str:
     return OUR_FORMAT
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class Settings:
     """Convert other tools' formats to records, and records to other tools' formats.
 

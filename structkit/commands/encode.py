@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from structkit.command import Command
@@ -12,14 +11,14 @@ from structkit.errors import UserError, flag
 from structkit.learning.encoding.settings import PART_FIELDS, EncodingSettings
 from structkit.records.jsonl import Record, Stage, accepted, input_name
 from structkit.records.stream import Options, Stream
-from structkit.settings import setting
+from structkit.settings import setting, settings_class
 
 if TYPE_CHECKING:
     from structkit.embeddings.writing import ParquetFile, VectorFiles
     from structkit.learning.encoding.encoding import Encoding, ReadRecord
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class Settings(EncodingSettings):
     """Turn texts into embeddings with a model: `id` and `embedding`, in input order.
 
@@ -28,7 +27,7 @@ class Settings(EncodingSettings):
     """
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class FileOptions(Options):
     """Settings of the file of embeddings."""
 

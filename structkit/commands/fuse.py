@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from structkit.command import Command
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record
 from structkit.searching.options import RunOutput, RunSettings
-from structkit.settings import setting
+from structkit.settings import setting, settings_class
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class Settings(RunSettings):
     """Fuse several runs into one, by reciprocal ranks or a weighted sum of scores."""
 

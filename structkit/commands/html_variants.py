@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -12,7 +11,7 @@ from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, text_field
 from structkit.records.stream import WorkerOptions
 from structkit.reproducibility import random_for
-from structkit.settings import seed_setting, setting
+from structkit.settings import seed_setting, setting, settings_class
 from structkit.structure.html.elements import untag
 from structkit.structure.html.markdown import CONVERTERS
 from structkit.structure.html.tags import tag_names
@@ -27,7 +26,7 @@ DOCUMENT_FIELDS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class Settings:
     """Make variants of HTML documents: add `tagged`, `untagged` and `masked`.
 

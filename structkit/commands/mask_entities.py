@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from structkit import plugin, registry
@@ -12,7 +11,7 @@ from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, text_field
 from structkit.records.stream import WorkerOptions
 from structkit.reproducibility import random_for
-from structkit.settings import seed_setting, setting
+from structkit.settings import seed_setting, setting, settings_class
 from structkit.structure.code.languages import Language, check_spans, language_of
 from structkit.structure.sentinels import (
     Masked,
@@ -29,7 +28,7 @@ def usual_ratio(settings: Settings) -> float | None:
     return 0.15 if settings.strategy == "span" else settings.profile_plugin.mask_ratio
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class Settings:
     """Replace entities by sentinels, for a model to predict.
 

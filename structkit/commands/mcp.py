@@ -26,7 +26,7 @@ from structkit.processes import POLL_SECONDS, end_now
 from structkit.progress import printable
 from structkit.records.jsonl import Record, refuse_closed_stdin
 from structkit.searching import Kind
-from structkit.settings import make, offline_setting, setting
+from structkit.settings import make, offline_setting, setting, settings_class
 from structkit.version import __version__
 
 MAX_QUESTION_CHARACTERS = 100_000
@@ -94,7 +94,7 @@ class Answers:
         return "\n\n".join(map(str, [*self.answers, *note]))
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class Settings:
     """Serve `ask` to a coding agent over the Model Context Protocol, on stdin and stdout.
 

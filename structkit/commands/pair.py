@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial, reduce
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,7 @@ from structkit.records.fields import (
 from structkit.records.jsonl import Record, Stage, json_kind, text_field
 from structkit.records.stream import Stream, WorkerOptions
 from structkit.reproducibility import random_for
-from structkit.settings import file_setting, seed_setting, setting, settings_of
+from structkit.settings import file_setting, seed_setting, setting, settings_class, settings_of
 from structkit.structure.code.languages import without_docstring
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ LIST_FIELDS = (
 )  # a string is a list too, one item per line (ESCI)
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class Settings:
     """Make training examples: add `query` and `positive`, and cut a docstring out of its code.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -13,7 +12,7 @@ from structkit.errors import UserError
 from structkit.records.fields import is_tree
 from structkit.records.jsonl import Record, text_field
 from structkit.records.stream import WorkerOptions
-from structkit.settings import seed_setting, setting, setting_of, settings_of
+from structkit.settings import seed_setting, setting, setting_of, settings_class, settings_of
 
 if TYPE_CHECKING:
     from structkit.structure.trees.tree import Tree
@@ -28,7 +27,7 @@ def usual_factor(settings: Settings) -> str:
     return settings.parser_plugin.factor
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class Settings:
     """Parse texts: add `tree`, one binary tree in Penn Treebank brackets."""
 

@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import chdir, contextmanager
-from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +23,7 @@ from structkit.records.fields import is_tree
 from structkit.records.jsonl import Record, Records, input_name, text_field
 from structkit.records.output import Output
 from structkit.reproducibility import key
-from structkit.settings import file_setting, quiet_setting, seed_setting, setting
+from structkit.settings import file_setting, quiet_setting, seed_setting, setting, settings_class
 
 if TYPE_CHECKING:
     from structkit.embeddings.vectors import Floats
@@ -41,7 +40,7 @@ LETTER_INCHES = 0.085  # of a word in a tree
 LEVEL_INCHES = 0.45  # of a level of a tree
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class PictureSettings:
     """Settings of the picture's file."""
 
@@ -86,7 +85,7 @@ def printable_names(files: Sequence[str]) -> list[str]:
     return [re.sub("^_", " _", printable(name)) for name in names_of(files)]
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class EmbeddingsSettings(PictureSettings):
     """Draw the embeddings of files (queries, documents) in two dimensions, by t-SNE."""
 
@@ -153,7 +152,7 @@ def project(parts: Sequence[Floats], seed: int) -> list[Floats]:
     return points
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class RanksSettings(PictureSettings):
     """Draw a histogram of the softmax probability of each query's relevant document."""
 
@@ -204,7 +203,7 @@ def ranks(settings: RanksSettings) -> None:
         axes.legend()
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class LossesSettings(PictureSettings):
     """Draw the loss over the steps of training runs."""
 
@@ -243,7 +242,7 @@ def losses(settings: LossesSettings) -> None:
         axes.legend()
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class TreesSettings(PictureSettings):
     """Draw the trees of the first record side by side, such as a parser's and a model's."""
 

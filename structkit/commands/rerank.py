@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from structkit.command import Command
 from structkit.records.fields import FIRST_OF_QUERY
 from structkit.records.jsonl import Record
 from structkit.searching.options import RunOutput, RunSettings
-from structkit.settings import file_setting, offline_setting, setting
+from structkit.settings import file_setting, offline_setting, setting, settings_class
 
 RANKERS = "Rankers"
 # settings that are a ranker's
 OF_RANKERS = ("embeddings", "query_embeddings", "model", "document_field", "offline")
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class Settings(RunSettings):
     """Rerank the hits of runs by their scores, scaled to 0 … 1, plus the scores of rankers."""
 

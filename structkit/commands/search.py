@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from structkit import registry
@@ -39,6 +38,7 @@ from structkit.settings import (
     offline_setting,
     setting,
     setting_of,
+    settings_class,
     unicode,
 )
 
@@ -56,7 +56,7 @@ def usual_backend(settings: Settings) -> str:
     return "approximate" if saved or settings.index != "flat" else "exact"
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class Settings(WordOptions, SearchOptions):
     """Find the documents that answer each query: `query_id`, `doc_id`, `score`, `rank`."""
 

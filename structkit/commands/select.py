@@ -20,12 +20,12 @@ from structkit.records.jsonl import Lines, Record, Records, Stage
 from structkit.records.output import dump
 from structkit.records.stream import Options, run_stage
 from structkit.reproducibility import key
-from structkit.settings import seed_setting, setting
+from structkit.settings import seed_setting, setting, settings_class
 
 CONDITION = re.compile(r"(.+?)(!=|!~|=|~)(.*)", re.DOTALL)
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class Settings:
     """Filter records, join them with others, and choose, rename and set their fields.
 

@@ -18,7 +18,7 @@ from structkit.processes import Result, Task, cores
 from structkit.progress import Position, format_count, progress, say
 from structkit.records.jsonl import Block, Lines, Records, Rejected, Shard, Stage, input_name
 from structkit.records.output import Output
-from structkit.settings import files_of, quiet_setting, setting
+from structkit.settings import files_of, quiet_setting, setting, settings_class
 
 MAX_WORKERS = 256
 # bytes of input from which several processes are worth starting; of files that are collected, and
@@ -71,7 +71,7 @@ def map_in_order(
     yield from Pool(most, make()).results(tasks)
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class OutputOptions:
     """Settings of a command's output and of its messages."""
 
@@ -79,7 +79,7 @@ class OutputOptions:
     quiet: bool = quiet_setting()
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class InputOptions:
     """Settings of a command's input."""
 
@@ -92,7 +92,7 @@ class InputOptions:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class ErrorOptions:
     """Settings for invalid records."""
 
@@ -108,7 +108,7 @@ class ErrorOptions:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class Options(InputOptions, OutputOptions, ErrorOptions):
     """Settings of a record-wise command: its input, its output and its errors."""
 
@@ -120,7 +120,7 @@ class Options(InputOptions, OutputOptions, ErrorOptions):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class WorkerOptions(Options):
     """The same with several processes."""
 

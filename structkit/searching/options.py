@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import orjson
@@ -18,7 +17,7 @@ from structkit.records.fields import FIRST_OF_DOCUMENT
 from structkit.records.jsonl import Block, Records
 from structkit.records.stream import OutputOptions
 from structkit.searching import BM25_B, BM25_K1
-from structkit.settings import file_setting, setting, unicode
+from structkit.settings import file_setting, setting, settings_class, unicode
 
 INDEX_GROUP = "Index"
 WORDS_GROUP = "Words: bm25 and hybrid"
@@ -30,7 +29,7 @@ FAISS_PARAMETERS = re.compile(
 )  # faiss takes any, and fails
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class SearchOptions:
     """Settings of search by embeddings; a backend refuses options that it lacks."""
 
@@ -92,7 +91,7 @@ class SearchOptions:
         return [(field, value) for field, _, value in (text.partition("=") for text in self.filter)]
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class WordOptions:
     """Settings of search by words; a saved index has its own."""
 
@@ -123,7 +122,7 @@ class WordOptions:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class RunSettings:
     """Settings of the runs to read, and of the length of rankings."""
 
@@ -133,7 +132,7 @@ class RunSettings:
     k: int = setting(100, "Documents per query.", short="-k", low=1)
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class RunOutput(OutputOptions):
     """Settings of the file of a run and of its format."""
 

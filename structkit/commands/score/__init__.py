@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
@@ -12,7 +11,7 @@ from structkit.commands.score import pairs, runs, trees
 from structkit.commands.score.scored import Compared, Scored, TableOptions, write_scores
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record
-from structkit.settings import setting, setting_of, settings_of
+from structkit.settings import setting, setting_of, settings_class, settings_of
 
 # the work of each task, and its settings; without a task, runs are scored
 TASKS: dict[str | None, tuple[Callable[[Any], Iterator[Record]], type[Scored]]] = {
@@ -25,7 +24,7 @@ TASKS: dict[str | None, tuple[Callable[[Any], Iterator[Record]], type[Scored]]] 
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class Settings(runs.Settings, trees.Settings):
     """Score runs against judgements: means over all judged queries, with 95 % intervals.
 

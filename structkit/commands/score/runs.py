@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
 from structkit.commands.score.scored import QRELS_GROUP, Compared, by_name
 from structkit.errors import UserError, flag, missing
 from structkit.records.jsonl import Record, Records, input_name
-from structkit.settings import file_setting, setting
+from structkit.settings import file_setting, setting, settings_class
 
 if TYPE_CHECKING:
     from structkit.scoring.judgements import Judgements
@@ -25,7 +24,7 @@ MEASURE_SEPARATOR = re.compile(r"[\s,]+(?![^()]*\))")  # names, not the paramete
 NO_VALUE = "none"
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class Settings(Compared):
     """Settings of runs and judgements."""
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from structkit.errors import UserError, flag, unknown
@@ -15,7 +14,7 @@ from structkit.paths import names_of
 from structkit.records.jsonl import Record
 from structkit.records.output import write_drawn
 from structkit.records.stream import OutputOptions
-from structkit.settings import file_setting, seed_setting, setting
+from structkit.settings import file_setting, seed_setting, setting, settings_class
 
 QRELS_GROUP = "With {qrels}"
 
@@ -29,7 +28,7 @@ def by_name(runs: Sequence[str]) -> dict[str, str]:
     return dict(zip(names_of(runs, stdin="run"), runs, strict=True))
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class Scored:
     """The files that are scored."""
 
@@ -50,7 +49,7 @@ class Scored:
         return by_name(self.runs)
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class Compared(Scored):
     """Files that are scored alone, or beside others."""
 
@@ -62,7 +61,7 @@ class Compared(Scored):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class TableOptions(OutputOptions):
     """Settings of the output of scores and of its format."""
 

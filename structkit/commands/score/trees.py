@@ -6,13 +6,12 @@ Tests: tests/scoring/test_scored_trees.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from structkit.commands.score.scored import Scored
 from structkit.errors import UserError, flag, program
 from structkit.records.jsonl import Record, Records, input_name, parse_each, text_field
-from structkit.settings import file_setting
+from structkit.settings import file_setting, settings_class
 from structkit.structure import Span
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     Counts = NDArray[np.int64]
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class Settings(Scored):
     """F1 x 100 of trees against the trees of {gold}."""
 

@@ -5,14 +5,13 @@ Tests: tests/commands/test_encode.py.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from structkit.errors import UserError, flag
 from structkit.extras import BUILTIN
 from structkit.paths import data_folder
 from structkit.records.jsonl import Record
-from structkit.settings import offline_setting, setting
+from structkit.settings import offline_setting, setting, settings_class
 
 PARTS_GROUP = "Parts of a text"
 EMBEDDINGS_GROUP = "Embeddings"
@@ -59,7 +58,7 @@ class Opened(str):
     settings: EncodingSettings
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings_class
 class EncodingSettings:
     """Settings of a model, of the texts that it reads, and of the parts that get an embedding.
 
