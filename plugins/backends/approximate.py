@@ -122,7 +122,8 @@ class FaissRows:
         storage: Any = getattr(index, "storage", None)
         clusters = faiss.try_extract_index_ivf(index)
         searched = clusters.nprobe if clusters else 0
-        if isinstance(storage, faiss.IndexFlat | faiss.IndexScalarQuantizer | faiss.IndexPQ):
+        comparable = faiss.IndexFlat | faiss.IndexScalarQuantizer | faiss.IndexPQ
+        if isinstance(faiss.downcast_index(storage), comparable):
             self.index = storage
         elif clusters:
             clusters.nprobe = clusters.nlist
