@@ -17,7 +17,7 @@ import sqlite3
 import stat
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 OPEN_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-FORMAT_VERSION = 22  # with another one it is another cache
+FORMAT_VERSION = 23  # with another one it is another cache
 MAX_UNUSED_SECONDS = 90 * 24 * 3600  # after which a cache is removed
 # the tables: states of files, their records, data about all of them, rows of passages
 FILES = "files"
@@ -59,7 +59,8 @@ SCHEMA = "".join(
     for table in (FILES, RECORDS, PARTS, ROWS)
 )
 MAX_ROW_BYTES = 512 << 20  # of the rows of passages, from which they are made anew
-SEGMENT_PREFIXES = ("large ", "small ")  # of the names of their data
+SEGMENT_NAMES = ("large ", "small ")  # in the names of their parts
+GONE = "gone"  # the part with the files of segments that are gone
 # where SQLite can do no more, and the cache is not damaged
 UNABLE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
 MAX_CHANGED_SHARE = 0.25  # of the large segment, from which it is made again
@@ -324,7 +325,7 @@ class Store:
     def put(self, file: File, records: bytes) -> None:
         """Keep a file, and the lines of its records: reading compressed ones takes longer."""
         self._put(FILES, file.path, orjson.dumps(file[1:]))
-        self._put(RECORDS, file.path, records, zlib.crc32(file.hash.encode()))
+        self._put(RECORDS, file.path, records)
 
     def drop(self, paths: Iterable[str]) -> None:
         """Remove files."""
@@ -334,7 +335,7 @@ class Store:
 
     def lines(self, file: IndexedFile) -> list[bytes]:
         """Return the lines of a file's records."""
-        data, _ = self._row(RECORDS, file.path, zlib.crc32(file.hash.encode()))
+        data = self.part(file.path, RECORDS)
         if data is None:
             raise DamagedCache(f"no records of {file.path}")
         return data.splitlines()
@@ -359,51 +360,33 @@ class Store:
 
     def part(self, name: str, table: str = PARTS) -> bytes | None:
         """Return the data with a name; None if there is none."""
-        return self._row(table, name)[0]
+        query = f"SELECT name, sum, data FROM {table} WHERE name = ?"
+        row = self._connection.execute(query, (name,)).fetchone()
+        return _checked(*row) if row else None
 
-    def parts(self, names: Iterable[str], prefix: str = "") -> dict[str, bytes] | None:
-        """Return data by name, without the prefix of their names; None if any is missing.
-
-        The names come in the order in which the data were put, since each sum includes the others.
-        """
-        kept: dict[str, bytes] = {}
-        total = 0
-        for name in names:
-            data, total = self._row(PARTS, prefix + name, total)
-            if data is None:
-                return None
-            kept[name] = data
-        return kept
+    def parts(self, names: Collection[str], prefix: str = "") -> dict[str, bytes] | None:
+        """Return data by name, without the prefix of their names; None if any is missing."""
+        found = ((name, self.part(prefix + name)) for name in names)
+        parts = {name: data for name, data in found if data is not None}
+        return parts if len(parts) == len(names) else None
 
     def put_parts(self, parts: Mapping[str, bytes], prefix: str = "") -> None:
         """Keep data under names with a prefix."""
-        total = 0
         for name, data in parts.items():
-            total = self._put(PARTS, prefix + name, data, total)
+            self._put(PARTS, prefix + name, data)
 
-    def _put(self, table: str, name: str, data: bytes, before: int = 0) -> int:
-        total = _sum(name, data, before)
-        row = name, total, data
+    def _put(self, table: str, name: str, data: bytes) -> None:
+        row = name, _sum(name, data), data
         self._connection.execute(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)", row)
-        return total
-
-    def _row(self, table: str, name: str, before: int = 0) -> tuple[bytes | None, int]:
-        """Return the data with a name, if there are any, and their sum with those before."""
-        query = f"SELECT name, sum, data FROM {table} WHERE name = ?"
-        row = self._connection.execute(query, (name,)).fetchone()
-        if row is None:
-            return None, 0
-        _, total, data = row
-        return _checked(name, total, data, before), total
 
 
-def _sum(name: str, data: bytes, before: int = 0) -> int:
-    return zlib.crc32(data, zlib.crc32(name.encode(errors="surrogateescape"), before))
+def _sum(name: str, data: bytes) -> int:
+    return zlib.crc32(data, zlib.crc32(name.encode(errors="surrogateescape")))
 
 
-def _checked(name: object, total: object, data: object, before: int = 0) -> bytes:
+def _checked(name: object, total: object, data: object) -> bytes:
     """Return the data of a row, which must have its checksum. Errors: `DamagedCache`."""
-    if not (isinstance(name, str) and isinstance(data, bytes)) or _sum(name, data, before) != total:
+    if not (isinstance(name, str) and isinstance(data, bytes)) or _sum(name, data) != total:
         raise DamagedCache(f"the data of {name!r} are not those that were written")
     return data
 
@@ -468,41 +451,77 @@ class Segment(Generic[T]):
     data: T
 
 
-def update_segments(
-    segments: Sequence[Segment[T]],
-    added: Segment[T],
-    wanted: Sequence[IndexedFile],
-    join: Callable[[Sequence[tuple[T, IntArray]]], T],
-) -> list[Segment[T]]:
-    """Return two segments with the wanted files: a large one, and a small one with the changes.
+@dataclass(frozen=True)
+class SegmentForm(Generic[T]):
+    """How the data of passages are stored, and joined."""
 
-    The large one stays as it is, also with files that are gone, until a quarter of it has changed.
-    So the cost of an update depends on the changes alone. `join` makes one of several data, each
-    given with the new numbers of its passages, as `passage_numbers` returns them.
+    prefix: str  # of the names of parts
+    names: tuple[str, ...]  # of the parts of a segment
+    empty: T
+    pack: Callable[[T], Mapping[str, bytes]]
+    unpack: Callable[[Mapping[str, bytes]], T]
+    join: Callable[[Sequence[tuple[T, IntArray]]], T]
+    """Makes one of several, each with the numbers that `passage_numbers` gives its passages."""
+
+
+@dataclass(frozen=True)
+class Segments(Generic[T]):
+    """Data of the passages of files, sorted by path, in a large segment and a small one.
+
+    The large one stays as it is, also with files that are gone, until a quarter of it has changed:
+    so the cost of an update depends on the changes alone. Before the first one there are none.
     """
-    large, small = segments
-    known = {*large.files}
-    new = [file for file in wanted if file not in known]
-    size, more = count_passages(large.files), count_passages(new)
-    gone = size + more - count_passages(wanted)
-    if gone + more > MAX_CHANGED_SHARE * size:
-        whole = Segment(wanted, join(passage_numbers(wanted, [large, small, added])))
-        return [whole, Segment([], join(passage_numbers([], [small])))]
-    return [large, Segment(new, join(passage_numbers(new, [small, added])))]
+
+    form: SegmentForm[T]
+    files: Sequence[IndexedFile] = ()
+    segments: Sequence[Segment[T]] = ()
+
+    @classmethod
+    def read(cls, store: Store, form: SegmentForm[T]) -> Segments[T]:
+        """Return what a store has."""
+        gone = store.part(form.prefix + GONE)
+        if gone is None:
+            return cls(form)
+        segments = list[Segment[T]]()
+        for name in SEGMENT_NAMES:
+            parts = store.parts(("files", *form.names), form.prefix + name)
+            if parts is None:
+                raise DamagedCache(f"{form.prefix}{name} lacks a part")
+            segments.append(Segment(unpack_files(parts["files"]), form.unpack(parts)))
+        return cls(form, sorted(_files_of(segments).difference(unpack_files(gone))), segments)
+
+    def keep(self, store: Store, before: Segments[T]) -> None:
+        """Store the segments that were not there before."""
+        gone = _files_of(self.segments).difference(self.files)
+        store.put_parts({GONE: pack_files(gone)}, self.form.prefix)
+        stored = before.segments or (None, None)
+        for name, segment, other in zip(SEGMENT_NAMES, self.segments, stored, strict=True):
+            if segment is not other:
+                parts = {"files": pack_files(segment.files), **self.form.pack(segment.data)}
+                store.put_parts(parts, self.form.prefix + name)
+
+    def update(self, files: Sequence[IndexedFile], added: Segment[T]) -> Segments[T]:
+        """Return the data of these files; `added` has those of the new ones."""
+        join, empty = self.form.join, Segment[T]([], self.form.empty)
+        large, small = self.segments or (empty, empty)
+        known = {*large.files}
+        new = [file for file in files if file not in known]
+        size, more = count_passages(large.files), count_passages(new)
+        gone = size + more - count_passages(files)
+        if gone + more > MAX_CHANGED_SHARE * size:
+            large = Segment(files, join(passage_numbers(files, [large, small, added])))
+            small = empty
+        else:
+            small = Segment(new, join(passage_numbers(new, [small, added])))
+        return Segments(self.form, files, [large, small])
+
+    @property
+    def numbered(self) -> list[tuple[T, IntArray]]:
+        """The data of each segment, with the numbers of its passages."""
+        return passage_numbers(self.files, self.segments)
 
 
-def present_files(segments: Sequence[Segment[T]], gone: bytes) -> list[IndexedFile]:
-    """Return the files of segments that are not gone, sorted by path."""
-    without = {*unpack_files(gone)}
-    return sorted(_files_of(segments) - without)
-
-
-def pack_gone_files(segments: Sequence[Segment[T]], wanted: Iterable[IndexedFile]) -> bytes:
-    """Return the files of segments that are not wanted, as bytes."""
-    return pack_files(_files_of(segments).difference(wanted))
-
-
-def _files_of(segments: Sequence[Segment[T]]) -> set[IndexedFile]:
+def _files_of(segments: Iterable[Segment[T]]) -> set[IndexedFile]:
     return {file for segment in segments for file in segment.files}
 
 

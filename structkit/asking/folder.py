@@ -25,23 +25,18 @@ import numpy as np
 import orjson
 
 from structkit.asking.cache import (
-    SEGMENT_PREFIXES,
     DamagedCache,
     File,
     IndexedFile,
     Segment,
+    SegmentForm,
+    Segments,
     Store,
     Target,
     count_passages,
-    pack_files,
-    pack_gone_files,
-    passage_numbers,
-    present_files,
     rows_by_file,
     state_at,
     state_of,
-    unpack_files,
-    update_segments,
 )
 from structkit.asking.links import Links
 from structkit.asking.path_kinds import is_key_file, is_prose
@@ -60,8 +55,6 @@ if TYPE_CHECKING:
 
 MIN_PARALLEL_BYTES = 4 << 20  # from which several processes are worth starting
 MAX_PROCESSES = 8
-ESTIMATE_AFTER_SECONDS = 2.0  # a first read says how long it takes …
-MIN_ESTIMATED_SECONDS = 10.0  # … if it takes so long
 
 # in a process: a walk that takes less CPU time is done for each question; a longer one takes this
 # share of the time, and no answer is older than a second
@@ -86,6 +79,14 @@ KEY_PROBLEM = "with keys or passwords"
 PRIVATE_KEY = re.compile(rb"\s*-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY")
 SNAPSHOT = "look"  # the part of a store with what the last walk found
 STATE = "state"  # in a store's memory
+WORD_SEGMENTS = SegmentForm(
+    "words ",
+    ("words", *POSTINGS_ARRAYS),
+    Postings.of_bags(Bags()),
+    Postings.data,
+    Postings.read,
+    Postings.merge,
+)
 EmbedPassages = Callable[[Sequence[str], Bags], Int8Rows]  # from texts and their bags to their rows
 
 
@@ -150,7 +151,8 @@ class FileChanges:
         changes = cls(gone={*known})
         for found in walk.sources(target.real):
             if isinstance(found, Source):
-                changes.compare(replace(found, path=target.within(found.path)), known)
+                source = replace(found, path=target.within(found.path))
+                changes.compare(source, source.status, known)
             elif found.fault:
                 changes.faults.append(found.error)
         return changes
@@ -158,68 +160,25 @@ class FileChanges:
     @classmethod
     def since(cls, snapshot: WalkSnapshot, known: Mapping[str, File]) -> FileChanges:
         """Compare the files of a current snapshot with the known ones."""
-        changes = cls(gone={*known} - {source.path for source in snapshot.sources})
+        changes = cls(gone={*known})
         for source in snapshot.sources:
-            file = known.get(source.path)
-            if file and file.state == (state_at(source.file) if source.file else ""):
-                changes.same[source.path] = file
-            else:
-                with suppress(OSError):  # a file that is gone changed its folder, too
-                    status = os.lstat(source.file)
-                    changes.compare(replace(source, status=status), known)
-        changes.sources = snapshot.sources
+            with suppress(OSError):  # a file that is gone changed its folder, too
+                status = os.lstat(source.file) if source.file else None
+                changes.compare(source, status, known)
         return changes
 
-    def compare(self, source: Source, known: Mapping[str, File]) -> None:
-        """Add a file after comparing it with its known state."""
-        state, file = state_of(source.status), known.get(source.path)
+    def compare(
+        self, source: Source, status: os.stat_result | None, known: Mapping[str, File]
+    ) -> None:
+        """Add a file with its status after comparing it with its known state."""
+        state, file = state_of(status), known.get(source.path)
         self.sources.append(source)
         self.gone.discard(source.path)
-        if file and state and file.state == state:
+        # the content of a file in an archive is there only after a walk, which the archive caused
+        if file and file.state == state and source.data is None:
             self.same[source.path] = file
         else:
-            self.pending.append((source, state))
-
-
-@dataclass(frozen=True)
-class PassageIndex:
-    """The words of the passages of files, sorted by path, in two segments."""
-
-    files: Sequence[IndexedFile]
-    segments: Sequence[Segment[Postings]]
-
-    @classmethod
-    def empty(cls) -> PassageIndex:
-        """Return the index of no files."""
-        return cls([], 2 * [Segment([], Postings.of_bags(Bags()))])
-
-    @classmethod
-    def read(cls, store: Store) -> PassageIndex | None:
-        """Read the index in a store, if it has one."""
-        segments, gone = list[Segment[Postings]](), store.part("gone")
-        for prefix in SEGMENT_PREFIXES:
-            parts = store.parts(("files", "words", *POSTINGS_ARRAYS), prefix)
-            if parts is None or gone is None:
-                return None
-            segments.append(Segment(unpack_files(parts["files"]), Postings.read(parts)))
-        return cls(present_files(segments, gone or b""), segments)
-
-    def keep(self, store: Store, before: PassageIndex) -> None:
-        """Store the changed segments; the index before is in the store, unless it is empty."""
-        store.put_parts({"gone": pack_gone_files(self.segments, self.files)})
-        names = zip(SEGMENT_PREFIXES, self.segments, before.segments, strict=True)
-        for prefix, segment, stored in names:
-            if segment is not stored or not before.files:
-                store.put_parts({"files": pack_files(segment.files), **segment.data.data()}, prefix)
-
-    def update(self, files: Sequence[IndexedFile], added: Segment[Postings]) -> PassageIndex:
-        """Return the index of these files; `added` has the words of the new ones."""
-        return PassageIndex(files, update_segments(self.segments, added, files, Postings.merge))
-
-    @property
-    def words(self) -> WordIndex:
-        """The words of the passages."""
-        return WordIndex(passage_numbers(self.files, self.segments))
+            self.pending.append((replace(source, status=status), state))
 
 
 @dataclass(frozen=True)
@@ -227,7 +186,6 @@ class FolderState:
     """State of a target: its files, those with passages, and faults."""
 
     files: dict[str, File]
-    index: PassageIndex
     folder: Folder
     snapshot: WalkSnapshot | None
     faults: Sequence[UserError]
@@ -236,17 +194,22 @@ class FolderState:
 
 @dataclass
 class Folder:
-    """The files with passages, sorted by path, and their words; `store` has the records."""
+    """The files with passages, and the words of these; `store` has the records."""
 
     store: Store
-    files: Sequence[IndexedFile]
-    words: WordIndex
+    index: Segments[Postings]
 
     def __post_init__(self) -> None:
+        self.files = self.index.files
         self._first_passages = [0, *accumulate(file.passages for file in self.files)]
 
     def __len__(self) -> int:
         return self._first_passages[-1]
+
+    @cached_property
+    def words(self) -> WordIndex:
+        """The words of the passages."""
+        return WordIndex(self.index.numbered)
 
     @cached_property
     def numbers(self) -> IntArray:
@@ -324,14 +287,12 @@ def _current_state(
 ) -> FolderState:
     """Return the present state, and store the changes."""
     begun, cpu_begun, now = time.monotonic(), time.thread_time(), time.time_ns()
-    stored = None
     if before:
-        files, index, snapshot = before.files, before.index, before.snapshot
+        files, index, snapshot = before.files, before.folder.index, before.snapshot
     else:
-        stored = PassageIndex.read(store)
-        files, index = store.files(), stored or PassageIndex.empty()
-        snapshot = WalkSnapshot.unpack(store.part(SNAPSHOT)) if stored else None
-        if _indexed(files.values()) != index.files:
+        files, index = store.files(), Segments.read(store, WORD_SEGMENTS)
+        snapshot = WalkSnapshot.unpack(store.part(SNAPSHOT))
+        if _indexed(files.values()) != [*index.files]:
             raise DamagedCache("the files are not those of the index")
     is_known = snapshot is not None and snapshot.is_current
     if snapshot and is_known:
@@ -353,14 +314,11 @@ def _current_state(
         snapshot = None
     if snapshot and not is_known:
         store.put_parts({SNAPSHOT: snapshot.pack()})
-    if before and index is before.index:
-        folder = before.folder
-    else:
-        folder = Folder(store, index.files, index.words)
+    folder = before.folder if before and index is before.folder.index else Folder(store, index)
     until = begun
     if cpu_seconds >= MAX_QUICK_SECONDS:
         until += min(MAX_STATE_SECONDS, cpu_seconds / MAX_WALK_SHARE)
-    return FolderState(files, index, folder, snapshot, changes.faults, until)
+    return FolderState(files, folder, snapshot, changes.faults, until)
 
 
 def _indexed(files: Iterable[File]) -> list[IndexedFile]:
@@ -370,88 +328,30 @@ def _indexed(files: Iterable[File]) -> list[IndexedFile]:
     )
 
 
-@dataclass
-class ReadProgress:
-    """What a read has done so far, and what it says of it the `first` time."""
-
-    total_files: int
-    total_bytes: int
-    first: bool
-    begun: float = field(default_factory=time.monotonic)
-    files: int = 0
-    bytes: int = 0
-    first_result: tuple[float, int] | None = None  # seconds and bytes: before, processes start
-    is_estimated: bool = False
-
-    def add(self, files: int, size: int) -> None:
-        """Count files that were read; once, say how long all take."""
-        self.files += files
-        self.bytes += size
-        seconds = time.monotonic() - self.begun
-        if self.first_result is None:
-            self.first_result = seconds, self.bytes
-        is_late = seconds > ESTIMATE_AFTER_SECONDS and self.bytes > self.first_result[1]
-        if self.first and is_late and not self.is_estimated:
-            self.is_estimated = True
-            if message := estimate(self.first_result, (seconds, self.bytes), self.total_bytes):
-                say(message)
-
-    def finish(self, files: Iterable[File]) -> None:
-        """Say what was read the first time."""
-        from structkit.collecting.units import say_what_lacks_grammars
-
-        if not self.first:
-            return
-        read = [*files]
-        texts = (
-            format_count(len(read), "file"),
-            format_count(sum(file.passages for file in read), "passage"),
-        )
-        seconds = time.monotonic() - self.begun
-        problems = Counter(file.problem for file in read if file.problem)
-        reasons = "; ".join(f"{count} x {problem}" for problem, count in problems.most_common())
-        skipped = f"; skipped {problems.total():,} ({reasons})" if problems else ""
-        say(f"read {', '.join(texts)}, in {seconds:.1f} s{skipped}")
-        say_what_lacks_grammars({os.path.splitext(file.path)[1] for file in read})
-
-
-def estimate(begun: tuple[float, int], now: tuple[float, int], size: int) -> str:
-    """Return a message about the time of a first read; empty if it is short.
-
-    The seconds and the bytes when the first files were read, and now: until then, processes start.
-
-    >>> estimate((1.5, 500), (2.0, 1000), 20_000), estimate((1.5, 500), (2.0, 1000), 5000)
-    ('reading 20,000 bytes the first time takes about 21 s', '')
-    """
-    (start, before), (taken, done) = begun, now
-    seconds = taken + (taken - start) * (size - done) / (done - before)
-    if seconds <= MIN_ESTIMATED_SECONDS:
-        return ""
-    return f"reading {size:,} bytes the first time takes about {seconds:.0f} s"
-
-
 def _update(
     store: Store,
     changes: FileChanges,
-    index: PassageIndex,
+    index: Segments[Postings],
     read: Iterable[ReadFiles],
     *,
     first: bool,
-) -> tuple[dict[str, File], PassageIndex]:
+) -> tuple[dict[str, File], Segments[Postings]]:
     """Return all files, changed ones read again, and the index with these.
 
     The `first` time, say how much was read.
     """
+    begun = time.monotonic()
     sizes = {source.path: source.size for source, _ in changes.pending}
-    work = ReadProgress(len(sizes), sum(sizes.values()), first)
+    total, done_files, done_bytes = sum(sizes.values()), 0, 0
     files, new, bags = dict(changes.same), list[IndexedFile](), Bags()
     store.drop(changes.gone)
-    with progress("read", lambda: Position(work.files, work.files, len(sizes), noun="files")):
+    with progress("read", lambda: Position(done_files, done_bytes, total, noun="files")):
         for batch in read:
             for file, records in batch.files:
                 store.put(file, records)
                 files[file.path] = file
-            work.add(len(batch.files), sum(sizes.get(file.path, 0) for file, _ in batch.files))
+                done_bytes += sizes.get(file.path, 0)
+            done_files += len(batch.files)
             indexed = [
                 IndexedFile(f.path, f.hash, f.passages) for f, _ in batch.files if f.passages
             ]
@@ -461,9 +361,21 @@ def _update(
             new += indexed
             changes.faults += batch.faults
     store.drop(path for path in sizes if path not in files)
-    work.finish(files.values())
+    if first:
+        _say_what_was_read([*files.values()], time.monotonic() - begun)
     added = Segment(new, Postings.of_bags(bags))
     return files, index.update(_indexed(files.values()), added)
+
+
+def _say_what_was_read(files: Sequence[File], seconds: float) -> None:
+    from structkit.collecting.units import say_what_lacks_grammars
+
+    passages = format_count(sum(file.passages for file in files), "passage")
+    problems = Counter(file.problem for file in files if file.problem)
+    reasons = "; ".join(f"{count} x {problem}" for problem, count in problems.most_common())
+    skipped = f"; skipped {problems.total():,} ({reasons})" if problems else ""
+    say(f"read {format_count(len(files), 'file')}, {passages}, in {seconds:.1f} s{skipped}")
+    say_what_lacks_grammars({os.path.splitext(file.path)[1] for file in files})
 
 
 @dataclass

@@ -15,19 +15,13 @@ from numpy.typing import NDArray
 
 from structkit.asking.cache import (
     ROWS,
-    SEGMENT_PREFIXES,
-    DamagedCache,
     IndexedFile,
     Segment,
+    SegmentForm,
+    Segments,
     Store,
     count_passages,
-    pack_files,
-    pack_gone_files,
-    passage_numbers,
-    present_files,
     rows_by_file,
-    unpack_files,
-    update_segments,
 )
 from structkit.asking.folder import EmbedPassages, Folder
 from structkit.embeddings.vectors import (
@@ -49,8 +43,7 @@ from structkit.searching.words import split_words
 from structkit.structure.bags import Bags
 
 EMBEDDED = "embedded"  # in a store's memory
-NAMES = ("embedded", "codes", "scales")  # of a segment's data
-ABOUT = ("model", "without", "moments", "best")  # of the data about both segments
+ABOUT = ("model", "moments", "best")  # the parts with the model and with chance
 # of 257 questions about 13 repositories, 98 % find a passage beyond chance, with the shipped table
 # and with MiniLM; of other nonsense 2 %, of everyday questions 10 and 6 %. By the scores alone it
 # would be 92 % with the table: some passages have something of every rare word.
@@ -124,15 +117,24 @@ def nonsense(count: int) -> list[str]:
     return [" ".join(word() for _ in range(random.randint(1, 6))) for _ in range(count)]
 
 
-def kept_rows(store: Store, name: str) -> Segment[Int8Rows]:
-    """Return the segment of rows that a store has by this name."""
-    kept = store.parts(NAMES, name)
-    if kept is None:  # whoever keeps the model keeps these
-        raise DamagedCache(f"{name}has no rows")
-    scales = np.frombuffer(kept["scales"], np.float32)
-    codes = np.frombuffer(kept["codes"], np.int8)
-    codes = codes.reshape(len(scales), codes.size // max(1, len(scales)))
-    return Segment(unpack_files(kept["embedded"]), Int8Rows(codes, scales))
+def _pack_rows(rows: Int8Rows) -> dict[str, bytes]:
+    return {"codes": rows.codes.tobytes(), "scales": rows.scales.tobytes()}
+
+
+def _unpack_rows(parts: Mapping[str, bytes]) -> Int8Rows:
+    scales = np.frombuffer(parts["scales"], np.float32)
+    codes = np.frombuffer(parts["codes"], np.int8)
+    return Int8Rows(codes.reshape(len(scales), codes.size // max(1, len(scales))), scales)
+
+
+ROW_SEGMENTS = SegmentForm(
+    "rows ",
+    ("codes", "scales"),
+    Int8Rows(np.empty((0, 1), np.int8), np.empty(0, np.float32)),
+    _pack_rows,
+    _unpack_rows,
+    Int8Rows.merge,
+)
 
 
 class EncodedFolder:
@@ -173,34 +175,25 @@ class Meaning(EncodedFolder):
 
     def _whole(self, model: bytes) -> tuple[Int8Rows, Chance]:
         """Return what is kept; if files are new, with their rows, and keep it."""
-        store = self._folder.store
-        kept = store.parts(ABOUT)
-        segments, files = list[Segment[Int8Rows]](), list[IndexedFile]()
+        store, wanted = self._folder.store, self._folder.files
+        kept, before = store.parts(ABOUT), Segments(ROW_SEGMENTS)
         if kept and kept["model"] == model:
-            segments = [kept_rows(store, name) for name in SEGMENT_PREFIXES]
-            files = present_files(segments, kept["without"])
-        wanted = self._folder.files
-        if kept and segments and files == wanted:
-            moments = np.frombuffer(kept["moments"]).reshape(len(self._folder), 2)
-            chance = Chance(moments, np.frombuffer(kept["best"]))
-            return Int8Rows.merge(passage_numbers(wanted, segments)), chance
-        known = {*files}
+            before = Segments.read(store, ROW_SEGMENTS)
+            if before.files == wanted:
+                moments = np.frombuffer(kept["moments"]).reshape(len(self._folder), 2)
+                chance = Chance(moments, np.frombuffer(kept["best"]))
+                return Int8Rows.merge(before.numbered), chance
+        known = {*before.files}
         new = [each for each in wanted if each not in known]
         added = Segment(new, _embed(store, new, self._encoding("document")))
-        before = segments or 2 * [Segment([], Int8Rows.merge(passage_numbers([], [added])))]
-        after = update_segments(before, added, wanted, Int8Rows.merge)
-        rows = Int8Rows.merge(passage_numbers(wanted, after))
+        after = before.update(wanted, added)
+        rows = Int8Rows.merge(after.numbered)
         made = self._queries.embedded({"id": text, "text": text} for text in nonsense(NONSENSE))
         chance = Chance.of(rows, normalize_rows(np.concatenate([rows for _, rows in made])))
-        gone = pack_gone_files(after, wanted)
-        parts = (model, gone, chance.moments.tobytes(), chance.best.tobytes())
+        parts = (model, chance.moments.tobytes(), chance.best.tobytes())
         with store.changing():
             store.put_parts(dict(zip(ABOUT, parts, strict=True)))
-            for name, each, other in zip(SEGMENT_PREFIXES, after, before, strict=True):
-                if each is not other:
-                    codes, scales = each.data.codes.tobytes(), each.data.scales.tobytes()
-                    data = {"embedded": pack_files(each.files), "codes": codes, "scales": scales}
-                    store.put_parts(data, name)
+            after.keep(store, before)
         return rows, chance
 
     def scores(self, question: str) -> tuple[Floats, NDArray[np.bool_]]:

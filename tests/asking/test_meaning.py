@@ -8,13 +8,12 @@ from structkit.asking.answers import fuse
 from structkit.asking.cache import (
     IndexedFile,
     Segment,
+    Segments,
     Target,
     open_store,
-    passage_numbers,
-    update_segments,
 )
 from structkit.asking.folder import Folder
-from structkit.asking.meaning import NONSENSE, Chance, PassageRows, nonsense
+from structkit.asking.meaning import NONSENSE, ROW_SEGMENTS, Chance, PassageRows, nonsense
 from structkit.collecting.walking import Walk, WalkOptions
 from structkit.embeddings.vectors import Int8Rows, quantize
 from structkit.learning.encoding.encoding import Encoding, of_side
@@ -47,8 +46,8 @@ def test_joined_segments_have_the_rows_of_the_wanted_files(gone):
     ]
     kept = [at for at in range(3) if at not in gone]
     wanted = [some[at].files[0] for at in kept]
-    both = update_segments(some[:2], some[2], wanted, Int8Rows.merge)
-    found = Int8Rows.merge(passage_numbers(wanted, both))
+    before = Segments(ROW_SEGMENTS, [some[0].files[0], some[1].files[0]], some[:2])
+    found = Int8Rows.merge(before.update(wanted, some[2]).numbered)
     assert int8(*rows[kept]).codes.tolist() == found.codes.tolist()
 
 

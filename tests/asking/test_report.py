@@ -96,7 +96,7 @@ def test_a_report_needs_no_embeddings_of_the_folder(tmp_path):
     def embedded():
         (place,) = (tmp_path / "cache").glob("*.sqlite")
         with open_store(place) as store:
-            return store.parts(["large embedded"]) is not None
+            return store.part("rows large codes") is not None
 
     assert list(structkit.ask(source, [REPORT + "The area of a circle is wrong."], cache=cache))
     assert not embedded()

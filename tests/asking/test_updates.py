@@ -6,7 +6,7 @@ import pytest
 
 from structkit import ask
 from structkit.asking.cache import (
-    SEGMENT_PREFIXES,
+    SEGMENT_NAMES,
     IndexedFile,
     Segment,
     open_store,
@@ -64,10 +64,10 @@ def large(cache):
     """What the cache has of the files that are in its large segment."""
     (place,) = cache.glob("*.sqlite")
     with open_store(place) as store:
-        words = store.parts(("files", "words", *POSTINGS_ARRAYS), SEGMENT_PREFIXES[0])
-        rows = store.parts(("embedded", "codes", "scales"), SEGMENT_PREFIXES[0])
+        words = store.parts(("files", "words", *POSTINGS_ARRAYS), f"words {SEGMENT_NAMES[0]}")
+        rows = store.parts(("files", "codes", "scales"), f"rows {SEGMENT_NAMES[0]}")
     assert words and rows
-    return words | rows
+    return words, rows
 
 
 @pytest.mark.long

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.asking.cache import IndexedFile, Segment, open_store
-from structkit.asking.folder import PassageIndex
-from structkit.searching.bm25 import Postings, page_scores
+from structkit.asking.cache import IndexedFile, Segment, Segments, open_store
+from structkit.asking.folder import WORD_SEGMENTS
+from structkit.searching.bm25 import Postings, WordIndex, page_scores
 from structkit.searching.lexical import LexicalIndex
 from structkit.searching.words import folded_words
 from structkit.structure.bags import Bags
@@ -21,11 +21,15 @@ FILES = st.dictionaries(st.sampled_from("abcd"), st.lists(TEXTS, min_size=1, max
 
 def index(folder, before=None):
     """The index of texts by path; its content decides whether a file is another one."""
-    before = before or PassageIndex.empty()
+    before = before or Segments(WORD_SEGMENTS)
     files = [IndexedFile(path, repr(texts), len(texts)) for path, texts in sorted(folder.items())]
     read = [file for file in files if file not in before.files]
     read = [*read[::2], *read[1::2]]  # in any order
     return before.update(files, segment(read, folder))
+
+
+def words(folder):
+    return WordIndex(index(folder).numbered)
 
 
 def segment(read, folder):
@@ -40,7 +44,7 @@ def segment(read, folder):
 
 def content(index):
     """What an index says of each word, in any order."""
-    found = index.words
+    found = WordIndex(index.numbered)
     every = sorted({word for part, _ in found.parts for word in part.words})
     columns = {word: found._having(word) for word in every}
     said = {
@@ -56,33 +60,33 @@ def test_scores_are_those_of_search(folder, question):
     ids = [str(number) for number in range(len(texts))]
     found = dict(LexicalIndex.of(ids, texts).search(question, len(ids)))
     expected = [found.get(number, 0.0) for number in ids]
-    scores = index(folder).words.scores(folded_words(question))
+    scores = words(folder).scores(folded_words(question))
     near = bound(len(folded_words(question)) + 1, scores.max())  # those of search have 32 bits
     assert expected == pytest.approx(scores.tolist(), abs=near)
 
 
 @given(st.lists(FILES, min_size=1, max_size=4))
 def test_an_index_that_follows_changes_is_a_new_one(folders):
-    followed = PassageIndex.empty()
+    followed = Segments(WORD_SEGMENTS)
     for folder in folders:
         followed = index(folder, followed)
     expected = content(index(folders[-1]))
     assert expected == content(followed)
     with open_store(None) as store:
-        followed.keep(store, PassageIndex.empty())
-        assert expected == content(PassageIndex.read(store))
+        followed.keep(store, Segments(WORD_SEGMENTS))
+        assert expected == content(Segments.read(store, WORD_SEGMENTS))
 
 
 def test_other_words_of_the_stem_are_related_as_one_word():
     texts = ["retries wait retried", "config", "retry", "retriever", "retried"]
     as_one = ["retries wait retries", "config", "retry", "retriever", "retries"]
-    related = index({"a": texts}).words.related(["retry", "confirm"])
-    assert index({"a": as_one}).words.scores(["retries"]).tolist() == related.tolist()
+    related = words({"a": texts}).related(["retry", "confirm"])
+    assert words({"a": as_one}).scores(["retries"]).tolist() == related.tolist()
     assert [True, False, False, False, True] == (related > 0).tolist()
 
 
 def test_words_of_one_stem_are_counted_together():
-    found = index({"a": ["retries wait retry", "config"], "b": ["retrying"]}).words
+    found = words({"a": ["retries wait retry", "config"], "b": ["retrying"]})
     expected = [[2, 0], [0, 1], [1, 0]]
     assert expected == found.counts_of(["retry", "config", "retries"]).tolist()
     assert (3, 0) == found.counts_of([]).shape
