@@ -61,7 +61,7 @@ def no_such_name(folder: Folder, symbol: str, chosen: Floats) -> UserError:
     """Return the error for a symbol that no code has, with similar names of the chosen passages."""
     name = SYMBOL_SEPARATOR.split(symbol)[-1]
     word = fold(name)
-    near = {other for part, _ in folder.words.parts for other in part.words.beginning(word)}
+    near = {other for part, _ in folder.words.parts for other in part.beginning(word)}
     names = list[str]()
     for other in get_close_matches(word, near, MAX_SIMILAR_NAMES, MIN_SIMILARITY):
         passages = best_scores(folder.words.scores([other]) * chosen, PASSAGES_OF_A_NAME)

@@ -10,11 +10,11 @@ Tests: tests/searching/test_postings.py.
 from __future__ import annotations
 
 import math
+import sys
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -29,7 +29,7 @@ Counts = NDArray[np.int32]
 
 POSTINGS_PER_BLOCK = 1 << 20  # postings that are scored together
 MAX_CACHED_WORDS = 64  # words whose postings are at hand
-AFTER_UTF8 = b"\xff"  # after all bytes of UTF-8
+LAST_CHARACTER = chr(sys.maxunicode)
 POSTINGS_ARRAYS = ("lengths", "starts", "documents", "counts")
 TYPE_NAME_BYTES = 8  # of the name of a type
 TEXT_NUMBER_BITS = 2**32 - 1  # the bits of a text's number, below those of a word's
@@ -68,51 +68,6 @@ def saturation(
     return share
 
 
-class WordList:
-    r"""Sorted words, each once, in one string, since a question looks up few of them.
-
-    >>> some = WordList.of(["milk", "milky", "tea"])
-    >>> list(some), some.place("milky"), some.place("mil"), some.beginning("mild")
-    (['milk', 'milky', 'tea'], 1, None, ['milk', 'milky'])
-    """
-
-    def __init__(self, data: bytes = b"\n") -> None:
-        self.data = data  # a line break before each word, and one after all
-
-    @classmethod
-    def of(cls, words: Iterable[str]) -> Self:
-        """Return the list of sorted words."""
-        return cls("\n".join(["", *words, ""]).encode())
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.data.decode().split("\n")[1:-1])
-
-    @cached_property
-    def _breaks(self) -> IntArray:
-        """Where the line breaks are, (words + 1,)."""
-        return np.flatnonzero(np.frombuffer(self.data, np.uint8) == ord("\n"))
-
-    def _first(self, least: bytes) -> int:
-        """Return the number of the first word that is not before `least`."""
-        breaks, data = self._breaks, self.data
-        words = range(len(breaks) - 1)
-        return bisect_left(words, least, key=lambda at: data[breaks[at] + 1 : breaks[at + 1]])
-
-    def place(self, word: str) -> int | None:
-        """Return the number of a word."""
-        at, line = self._first(word.encode()), f"\n{word}\n".encode()
-        return at if self.data.startswith(line, self._breaks[at]) else None
-
-    def beginning(self, word: str) -> list[str]:
-        """Return the words that begin as a word does."""
-        start = word[:MIN_STEM_CHARACTERS].encode()
-        first, last = (
-            self._breaks[self._first(start)],
-            self._breaks[self._first(start + AFTER_UTF8)],
-        )
-        return self.data[first:last].decode().split("\n")[1:]
-
-
 @dataclass(frozen=True)
 class Postings:
     """Counts of each word in each document: word by word, documents in their order.
@@ -120,7 +75,7 @@ class Postings:
     The postings of the n-th word are `documents[starts[n] : starts[n + 1]]` and their `counts`.
     """
 
-    words: WordList
+    words: list[str]  # sorted
     lengths: Counts  # (documents,), words of each
     starts: IntArray  # (words + 1,)
     documents: Counts  # (postings,)
@@ -141,7 +96,7 @@ class Postings:
             names = [names[number] for number in used.tolist()]
         starts = np.concatenate(([0], np.cumsum(sizes[used]))).astype(np.int64)
         columns = (each[order].astype(np.int32) for each in (document, counts))
-        return cls(WordList.of(names), lengths, starts, *columns)
+        return cls([*names], lengths, starts, *columns)
 
     @classmethod
     def of_bags(cls, bags: Bags) -> Self:
@@ -185,12 +140,27 @@ class Postings:
     def read(cls, data: Mapping[str, bytes]) -> Self:
         """Restore the postings from their `data`."""
         arrays: Any = {name: unpack_integers(data[name]) for name in POSTINGS_ARRAYS}
-        return cls(WordList(data["words"]), **arrays)
+        return cls(data["words"].decode().split("\n")[1:], **arrays)
 
     def data(self) -> dict[str, bytes]:
         """Return the data that `read` needs, by name."""
         arrays = {name: pack_integers(getattr(self, name)) for name in POSTINGS_ARRAYS}
-        return {"words": self.words.data, **arrays}
+        return {"words": "\n".join(["", *self.words]).encode(), **arrays}
+
+    def place(self, word: str) -> int | None:
+        """Return the number of a word."""
+        place = bisect_left(self.words, word)
+        return place if self.words[place : place + 1] == [word] else None
+
+    def beginning(self, word: str) -> list[str]:
+        """Return the words that begin as a word does.
+
+        >>> Postings.of_bags(Bags.of(["milk tea milky"])).beginning("mild")
+        ['milk', 'milky']
+        """
+        start = word[:MIN_STEM_CHARACTERS]
+        first = bisect_left(self.words, start)
+        return self.words[first : bisect_left(self.words, start + LAST_CHARACTER, first)]
 
     def all_scores(self, k1: float, b: float) -> Vectors:
         """Return BM25 of each word in each of its documents, (postings,), as bm25s has it."""
@@ -306,7 +276,7 @@ class WordIndex:
 
     def _near(self, word: str) -> set[str]:
         """Return the words that begin as a word does."""
-        return {other for part, _ in self.parts for other in part.words.beginning(word)}
+        return {other for part, _ in self.parts for other in part.beginning(word)}
 
     def _count(self, words: Iterable[str]) -> Counts:
         """Count some words in each document together, (documents,)."""
@@ -321,8 +291,10 @@ class WordIndex:
             return self._looked_up[word]
         some = [(np.empty(0, np.int64), np.empty(0, np.int32))]
         for part, numbers in self.parts:
-            if (place := part.words.place(word)) is not None:
-                some.append(_documents_and_counts(part, numbers, place))
+            if (place := part.place(word)) is not None:
+                postings = slice(part.starts[place], part.starts[place + 1])
+                own = numbers[part.documents[postings]]
+                some.append((own[own >= 0], part.counts[postings][own >= 0]))
         documents, counts = map(np.concatenate, zip(*some, strict=True))
         if len(self._looked_up) > MAX_CACHED_WORDS:
             self._looked_up.clear()
@@ -333,14 +305,6 @@ class WordIndex:
         """Return BM25 of a word in each document that has it, by its counts."""
         shares = saturation(counts, self.lengths[having], self.lengths.mean())
         return idf(len(self.lengths), len(having)) * shares
-
-
-def _documents_and_counts(part: Postings, numbers: IntArray, place: int) -> tuple[IntArray, Counts]:
-    """Return the documents that have the word at a place, by their numbers, and its counts."""
-    kept = slice(part.starts[place], part.starts[place + 1])
-    documents = numbers[part.documents[kept]]
-    here = documents >= 0
-    return documents[here], part.counts[kept][here]
 
 
 def page_scores(
