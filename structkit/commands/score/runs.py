@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from structkit.scoring.measures import Evaluation
 
 DEFAULT_MEASURES = ("nDCG@10", "RR@10", "R@100", "Success@1", "Success@5", "Judged@10")
-MEASURE_SEPARATOR = re.compile(r"[\s,]+(?![^()]*\))")  # names, not the parameters of one
+MEASURE_NAME = re.compile(r"(?:\([^()]*\)|[^\s,])+")  # parameters of one may have blanks
 NO_VALUE = "none"
 
 
@@ -132,8 +132,8 @@ def _measure_names(measures: Sequence[str]) -> list[str]:
     """Return the measures, each once. Errors: an unknown one, before anything is read."""
     from structkit.scoring.measures import measure
 
-    split = (name for each in measures for name in MEASURE_SEPARATOR.split(each) if name)
-    names = list(dict.fromkeys(split))
+    found = (name for each in measures for name in MEASURE_NAME.findall(each))
+    names = list(dict.fromkeys(found))
     if not names:
         raise UserError(f"{flag('measures')} names none", "for example nDCG@10 R@100", status=2)
     for name in names:
