@@ -99,7 +99,7 @@ EXTENSION = re.compile(
     rb"(?:\s*+where\b[^{;]*+)?+(?=\s*+\{)" % nested(rb"\(", rb"\)", rb"[^()]*+")
 )
 # of documentation
-CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.S)
+CDATA = re.compile(r"<!\[CDATA\[(.*?)(?:\]\]>|\Z)", re.S)
 XML_NAME = re.compile(r"<[^<>]*\b(?:cref|name|langword)=\"(?:\w:)?([^\"]*)\"[^<>]*/>")
 XML_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 # the `?` of `x?.y = z`, which it lacks too

@@ -31,7 +31,7 @@ GRAMMAR = Grammar(
 )
 # for tools: go/doc's, and linters'
 DIRECTIVE = r"//(?:[a-z0-9]+:[a-z0-9]|(?:line|extern|export) |nolint\b)"
-RECEIVER = re.compile(rb"(\w+)\s*(?:\[[^\]]*\])?\s*\)$")
+RECEIVER = re.compile(rb"\b(\w++)\s*+(?:\[[^\[\]]*+\])?\s*+\)$")
 
 
 def _receiver(node: tree_sitter.Node) -> str:

@@ -34,7 +34,7 @@ FILE_COMMENT = re.compile(
 )
 # how a comment and each of its lines begin, and how a comment ends
 COMMENT_MARKS = r"/\*[*!]*(?!/)|\*+(?!/)|//[/!]*|#+"
-COMMENT_END = re.compile(r"\*+/[ \t]*$", re.MULTILINE)
+COMMENT_END = re.compile(r"(?<!\*)\*++/[ \t]*$", re.MULTILINE)
 # a key that is a string or computed, alone or after an object
 KEY = re.compile(
     r"""

@@ -81,7 +81,7 @@ COMPILER_KEYWORDS = frozenset(
 ).union("__auto_type __builtin_offsetof __label__ __restrict".split())
 # patterns that begin with a letter are fast: attributes, and macros with arguments like them
 ATTRIBUTE = re.compile(
-    rb"__(?!typeof|asm|alignof)[a-z]\w*+%b\s*+|\[\[[^\[\]]*+\]\]\s*+" % ARGUMENTS.pattern
+    rb"__(?<!\w__)(?!typeof|asm|alignof)[a-z]\w*+%b\s*+|\[\[[^\[\]]*+\]\]\s*+" % ARGUMENTS.pattern
 )
 AFTER_ATTRIBUTE = re.compile(
     rb"(?!(?:const|noexcept|override|final|asm|try)\b|__\w++\s*+\()[A-Za-z_*]"
@@ -114,7 +114,7 @@ AFTER_PARAMETERS = frozenset(b"const noexcept override final volatile mutable th
 AFTER_FUNCTION = AFTER_PARAMETERS | frozenset((b"{", b";", b"=", b":", b"->", b"try"))
 TEST_MACRO = re.compile(rb"(?:TEST|BENCHMARK)\w*_[A-Z]\Z|TEST\Z")
 ARGUMENT = re.compile(
-    rb"\s*+(\"(?:[^\"\\]|\\.)*+\"|[^,()\"]*+(?:"
+    rb"\s*+(\"(?:[^\"\\]|\\.)*+(?:\"|\Z)|[^,()\"]*+(?:"
     + nested(rb"\(", rb"\)", rb"[^()]*+")
     + rb"[^,()\"]*+)*+)\s*+(?:,|\Z)",
     re.DOTALL,
