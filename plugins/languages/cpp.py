@@ -12,9 +12,8 @@ from functools import partial
 
 import tree_sitter_cpp
 
-from structkit.structure import Span
 from structkit.structure.code import preprocessor
-from structkit.structure.code.grammar import Grammar, blank_out, spans_outside, words
+from structkit.structure.code.grammar import Grammar, blank_out, words
 from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.outline import Outline
 
@@ -31,18 +30,10 @@ MACROS = re.compile(
     rb"|^[A-Z][A-Z0-9_]+[ \t]*$(?=\s*(?:inline\s+)?namespace\b)",
     re.M,
 )
-# contracts after the parameters of a function: a word, and what is in its parentheses
-CONTRACT = re.compile(
-    rb"[\w\]](?<!\bif)(?<!\bfor)(?<!\bwhile)(?<!\bswitch)(?<!\breturn)(?<!\bcatch)"
-    rb"(?=%b\s*+(?:(?:(?:const|volatile|mutable|override|final|noexcept|requires)\b|&|->)"
-    rb"[^;{}()=]{0,200}?(?:(?<=noexcept)%b[^;{}()=]{0,200}?)?)?\b((?:pre|post)%b))"
-    % ((preprocessor.ARGUMENTS.pattern,) * 3)
-)
 # words that are none in other places; with `\b` in front each word would be tried
 WORDS_OF_PLACES = [
     re.compile(pattern)
     for pattern in (
-        rb"s(?<!\ws)(?:lots(?=\s*+:(?!:))|ignals\s*+:(?!:))",  # of Qt
         rb"export(?<!\wexport)\b(?=\s*+[\w:{\[])",
         # the line of a module or of its import
         *(
@@ -93,7 +84,7 @@ OUTLINE = Outline(
     split_name=preprocessor.split_name,
     is_function=preprocessor.is_function,
     keywords=KEYWORDS,
-    prepare=partial(preprocessor.preprocess, more=(CONTRACT, *WORDS_OF_PLACES)),
+    prepare=partial(preprocessor.preprocess, more=WORDS_OF_PLACES),
     around=frozenset(("template_declaration",)),
 )
 
@@ -121,11 +112,3 @@ class Language(CodeLanguage):
     )
     grammar = GRAMMAR
     outline = OUTLINE
-
-    def names(self, text: str) -> list[Span]:
-        """Return every name; `pre` and `post` of contracts are none."""
-        spans = super().names(text)
-        if " pre" not in text and " post" not in text:
-            return spans
-        contracts = re.finditer(CONTRACT.pattern.decode(), text)
-        return spans_outside(spans, [(match.start(1), match.start(1) + 3) for match in contracts])

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from itertools import pairwise
 
 import tree_sitter
 
@@ -59,20 +58,12 @@ SCOPE_SIGN = re.compile(rb"\s*+::")
 TEMPLATE_ARGUMENTS = re.compile(rb"\s*+" + nested(rb"<", rb">", rb"[^<>;{}]*+"))
 WORD_BYTES = bytes(sign for sign in range(128) if chr(sign).isalnum()) + b"_"
 INITIALIZER = re.compile(rb"\s*+(?:noexcept\b\s*+)?:(?!:)")
-# words before a declaration or in it, which the grammars do not need
-BLANKED = [
-    re.compile(pattern, re.MULTILINE)
-    for pattern in (
-        # macros between `class` and a name: `class MACRO A {`, `struct macro(1) A final : B {`
-        rb"(?:class|struct|union|enum)\b"
-        rb"((?:\s++(?!class\b|struct\b)\w++(?:\s*+\([^()]*+\))?+){1,3}?)"
-        rb"(?=\s++(?!final\b)[\w:]++(?:\s*+<[^<>{};]*+>)?+(?:\s++final\b)?+\s*+(?:\{|:(?!:)))",
-        # parameters declared between `f(a, b)` and `{`, as before 1989
-        rb"\)[ \t\r]*\n((?:\s*+(?!(?:return|goto|throw|delete|using|else|case)\b)"
-        rb"[A-Za-z_]\w*+[\s*]++[\w\s*,\[\]()]{0,120}+;){1,30}+)(?=\s*^\{)",
-        rb"(?<=_BitInt)\s*+\([^()]*+\)",
-    )
-]
+# macros between `class` and a name: `class MACRO A {`, `struct macro(1) A final : B {`
+CLASS_MACROS = re.compile(
+    rb"(?:class|struct|union|enum)\b"
+    rb"((?:\s++(?!class\b|struct\b)\w++(?:\s*+\([^()]*+\))?+){1,3}?)"
+    rb"(?=\s++(?!final\b)[\w:]++(?:\s*+<[^<>{};]*+>)?+(?:\s++final\b)?+\s*+(?:\{|:(?!:)))"
+)
 # keywords that GCC, Clang and MSVC add, in all their spellings
 COMPILER_KEYWORDS = frozenset(
     f"__{word}{ending}"
@@ -89,6 +80,9 @@ AFTER_ATTRIBUTE = re.compile(
 QUALIFIERS = frozenset(b"* & const volatile restrict __restrict".split())
 ACCESS_WORDS = frozenset(b"public protected private".split())
 INVENTED_FUNCTION = re.compile(rb"(?:T )?f+(?:\(|\Z)")
+OPEN_BRACE = ord("{")
+ALL_BUT_BRACES = bytes(sign for sign in range(256) if sign not in b"{}")
+BRANCH_DIRECTIVES = frozenset(b"elif elifdef elifndef else endif".split())
 CLASS_KEYS = frozenset(b"class struct union enum".split())
 SPECIFIERS = frozenset(
     b"static inline extern virtual explicit constexpr consteval constinit friend typedef mutable "
@@ -121,7 +115,6 @@ ARGUMENT = re.compile(
 )
 
 CONVERSION = re.compile(r"\boperator\s+\w")  # to a type, whose name may be qualified
-FIELD_NAME = re.compile(rb"\s*\w+\s*;")  # after a body in braces that belonged to a type
 # … of Doxygen: comments about the code before them, the ends of groups, and what belongs elsewhere
 TRAILING_COMMENT = r"/[*/][*!/]<|/\*[*!]\s*[@\\][{}]\s*\*/|//[/!]\s*[@\\][{}]"
 OTHER_SUBJECT = (
@@ -143,7 +136,7 @@ def preprocess(data: bytes, more: Sequence[re.Pattern[bytes]] = ()) -> Prepared:
     >>> preprocess(b'TEST(Suite, Name) {}')
     Prepared(data=b'T ff(           ) {}', names={2: ('Suite', 'Name')})
     """
-    blanked = (*BLANKED, *more)
+    blanked = (CLASS_MACROS, *more)
     if not any(pattern.search(data) for pattern in (CONDITION, MACRO, ATTRIBUTE, *blanked)):
         return Prepared(data)
     plain = COMMENT_OR_STRING.sub(_fill, data)
@@ -225,12 +218,11 @@ def is_function(node: tree_sitter.Node, program: ParsedText, parent: Definition 
         name = program.data[slice(*place)] if place else b""
         if not CONVERSION.search(name.decode("utf-8", "replace")):
             return False
+    if parent is None or parent.kind != FUNCTION:
+        return True
+    # a macro defines no function inside another
     of_macro = declarator.start_byte in program.macro_names
-    if of_macro and FIELD_NAME.match(program.data, node.end_byte):
-        return False
-    # no function is inside another
-    inside = parent is not None and parent.kind == FUNCTION
-    return not inside or not of_macro and node.child_by_field_name("type") is not None
+    return not of_macro and node.child_by_field_name("type") is not None
 
 
 def _fill(match: re.Match[bytes]) -> bytes:
@@ -308,13 +300,13 @@ class _Reader:
         after = following[1] if following else b""
         if b"::" in (before, after) or before in CLASS_KEYS:
             return None
-        if before == b")" or before in AFTER_PARAMETERS:
-            if self._ends_a_head(after, end) and not self._is_expression(after, macro.start()):
-                return b""
+        after_parameters = before == b")" or before in AFTER_PARAMETERS
+        if after_parameters and self._ends_a_head(after, end):
+            return b""
         has_arguments = end > macro.end()
         begins = before in b';{}:>]"' or before in SPECIFIERS
         if has_arguments and begins and self._ends_a_head(after, end, {b"{"}):
-            return self._function(macro)
+            return b"T ".ljust(len(macro[0]), b"f") + b"("  # a function
         typed = before in (b"*", b"&") or before in BUILTIN_TYPES or _is_name(before)
         if has_arguments and after == b"(" and (begins or typed):
             return self._named_by_arguments(macro, end, typed)
@@ -363,19 +355,6 @@ class _Reader:
             following = NEXT_TOKEN.match(self.code, end)
             after = following[1] if following else b""
         return False
-
-    def _is_expression(self, after: bytes, start: int) -> bool:
-        """Return whether a parenthesis before a macro may be a cast: `x = (int) EOF;`."""
-        if after not in (b";", b"=", b":"):
-            return False
-        some = self.code[max(0, start - 400) : start]
-        some = some[max(some.rfind(sign) for sign in (b";", b"{", b"}")) + 1 :]
-        return re.search(rb"[^=!<>]=[^=]|\b(?:return|case|if|while)\b|\?", some) is not None
-
-    def _function(self, macro: re.Match[bytes]) -> bytes | None:
-        """Return a function instead of a macro with a body, unless it is a constructor."""
-        name = macro[0]
-        return None if name in self.classes else b"T ".ljust(len(name), b"f") + b"("
 
     def _named_by_arguments(self, macro: re.Match[bytes], end: int, typed: bool) -> bytes | None:
         """Return a function's name instead of `MACRO(name)`, if parameters and a body follow."""
@@ -449,12 +428,6 @@ class _Reader:
             MACRO.fullmatch(name) and following and not self._ends_a_head(following[1], end)
         )
 
-    @cached_property
-    def classes(self) -> set[bytes]:
-        """The words in the heads of classes: the names of constructors are among them."""
-        heads = re.findall(rb"\b(?:class|struct|union)\b[^;{}()]*+", self.code)
-        return set(re.findall(rb"\w+", b" ".join(heads)))
-
 
 def _is_name(word: bytes) -> bool:
     return (word[:1].isalpha() or word[:1] == b"_") and not (
@@ -485,105 +458,62 @@ def defined_name(macro: bytes, arguments: bytes) -> tuple[str, str]:
     return owner.decode("utf-8", "replace"), name.decode("utf-8", "replace")
 
 
-@dataclass
 class _Conditional:
-    """Conditional that is being read: its directives, and the faults of its branches."""
+    """Conditional that is being read: its directives, and whether its branches are whole.
 
-    before: bytes  # the sign before it
-    directives: list[re.Match[bytes]] = field(default_factory=list)
-    nets: list[tuple[int, int]] = field(default_factory=list)  # depth that each branch leaves open
-    whole: bool = True
-    braces: int = 0  # open in this branch
-    parentheses: int = 0
-    first: bytes = b""
-    last: bytes = b""
+    A grammar reads a conditional whose branches, and what is before it, hold whole statements.
+    """
+
+    def __init__(self, directive: re.Match[bytes], whole: bool) -> None:
+        self.directives = [directive]
+        self.whole = whole
+        self.depth = 0  # braces that are open in this branch
+        self.last = b""  # the last sign of this branch
 
     def add(self, text: bytes) -> None:
         """Add a stretch of this branch."""
-        depth = lowest = 0
+        depth = lowest = self.depth
         for sign in text.translate(None, ALL_BUT_BRACES):
             depth += 1 if sign == OPEN_BRACE else -1
             lowest = min(lowest, depth)
-        if self.braces + lowest < 0:
-            self.whole = False
-        self.braces += depth
-        self.parentheses += text.count(b"(") - text.count(b")")
-        if not self.first:
-            word = NEXT_TOKEN.match(text)
-            self.first = word[1] if word else b""
-        self.last = text[-1:]
+        is_else = not self.last and text.startswith(b"else")
+        self.whole = self.whole and lowest >= 0 and not is_else
+        self.depth, self.last = depth, text[-1:]
 
-    def add_inner(self, inner: _Conditional) -> None:
-        """Add a conditional that ends inside this branch."""
-        braces, parentheses = inner.nets[inner.kept] if inner.kept < len(inner.nets) else (0, 0)
-        self.braces += braces
-        self.parentheses += parentheses
-        self.first = self.first or b"#"
-        if inner.whole:
-            self.last = self.last or b";"
-
-    def end_branch(self) -> None:
-        """End a branch; a grammar reads the conditional if each holds whole statements."""
-        open_ = self.braces or self.parentheses
-        if open_ or self.last not in b";}" or self.first == b"else":
-            self.whole = False
-        self.nets.append((self.braces, self.parentheses))
-        self.braces, self.parentheses, self.first, self.last = 0, 0, b"", b""
-
-    @property
-    def dead(self) -> bool:
-        """Whether the first branch is never compiled."""
-        first = self.directives[0]
-        return first[1] == b"if" and NEVER_TRUE.match(first[2]) is not None
-
-    @property
-    def kept(self) -> int:
-        """The branch that is read."""
-        return int(self.dead)
+    def end_branch(self, directive: re.Match[bytes]) -> None:
+        """End a branch at the next directive."""
+        self.whole = self.whole and not self.depth and self.last in b";}"
+        self.depth, self.last = 0, b""
+        self.directives.append(directive)
 
     def unread(self) -> Iterator[tuple[int, int]]:
         """Yield the parts to skip: a dead branch; if the branches are not whole, all but one."""
-        for index, directive in enumerate(self.directives):
-            if not self.whole:
-                yield directive.span()
-            unread = index != self.kept if not self.whole else self.dead and not index
-            if unread and index < len(self.nets):
-                yield directive.end(), self.directives[index + 1].start()
-
-
-OPEN_BRACE = ord("{")
-ALL_BUT_BRACES = bytes(sign for sign in range(256) if sign not in b"{}")
+        first = self.directives[0]
+        is_dead = first[1] == b"if" and NEVER_TRUE.match(first[2]) is not None
+        if not self.whole:
+            yield from (directive.span() for directive in self.directives)
+        for number, (directive, following) in enumerate(pairwise(self.directives)):
+            is_read = number > 0 or not is_dead if self.whole else number == is_dead
+            if not is_read:
+                yield directive.end(), following.start()
 
 
 def _dropped(code: bytes, directives: list[re.Match[bytes]]) -> Iterator[tuple[int, int]]:
     """Yield the directives and branches that a grammar cannot read."""
     open_: list[_Conditional] = []
-    ended: list[_Conditional] = []
-    at, last, fresh = 0, b"", False
-    for directive in directives:
-        if text := code[at : directive.start()].strip():
-            if fresh and text.startswith(b"else"):
-                ended[-1].whole = False
-            fresh, last = False, text[-1:]
+    starts = [directive.start() for directive in directives]
+    last = code[: min(starts, default=0)].rstrip()[-1:]
+    for directive, end in zip(directives, [*starts[1:], len(code)], strict=False):
+        ended = None
+        if directive[1] in (b"if", b"ifdef", b"ifndef"):
+            open_.append(_Conditional(directive, whole=last in b";{}:>"))
+        elif open_ and directive[1] in BRANCH_DIRECTIVES:
+            open_[-1].end_branch(directive)
+            ended = open_.pop() if directive[1] == b"endif" else None
+        if text := code[directive.end() : end].strip():
+            last = text[-1:]
             if open_:
                 open_[-1].add(text)
-        at = directive.end()
-        word = directive[1]
-        if word in (b"if", b"ifdef", b"ifndef"):
-            open_.append(_Conditional(last, [directive], whole=last in b";{}:>"))
-        elif open_ and word in BRANCH_DIRECTIVES:
-            open_[-1].end_branch()
-            open_[-1].directives.append(directive)
-            if word == b"endif":
-                ended.append(open_.pop())
-                fresh = True
-                if open_:
-                    open_[-1].add_inner(ended[-1])
-    if ended and fresh and ELSE.match(code, at):
-        ended[-1].whole = False
-    for each in ended:
-        yield from each.unread()
-
-
-BRANCH_DIRECTIVES = frozenset(b"elif elifdef elifndef else endif".split())
-ELSE = re.compile(rb"\s*+else\b")
+        if ended:
+            ended.whole = ended.whole and not text.startswith(b"else")
+            yield from ended.unread()
