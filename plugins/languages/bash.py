@@ -125,13 +125,13 @@ class Language(CodeLanguage):
     interpreters = ("sh", "bash", "zsh", "dash", "ksh")
     grammar = grammar_of(
         "tree_sitter_bash",
-        take=("variable_name", "function_definition>word", "command_name>word"),
-        skip=("raw_string", "ansi_c_string", "heredoc_body", "comment"),
+        take="variable_name function_definition>word command_name>word",
+        skip="raw_string ansi_c_string heredoc_body comment",
         # reserved words, and the special commands of POSIX
         never=(
             "_ break case continue coproc do done elif else esac eval exec exit false fi for "
             "function if in let local return select set shift source then time times trap true "
-            "until while".split()
+            "until while"
         ),
         keywords=(r"\$\{?[#!]?\d+", r"(?<![\w.+})-])(?:[^\w\s\"'$]+(?=\s)|[.~]*/[\w./-]+)"),
         opaque=OPAQUE,

@@ -20,17 +20,12 @@ KEYWORDS = words(tree_sitter_c.language(), but="asm noreturn offsetof").union(
 )
 GRAMMAR = Grammar(
     tree_sitter_c.language(),
-    take=("identifier", "field_identifier", "statement_identifier"),
+    take="identifier field_identifier statement_identifier",
     skip=(
-        "string_literal",
-        "char_literal",
-        "system_lib_string",
-        "comment",
-        "preproc_arg",
-        "attribute_specifier",
-        "attribute_declaration",
+        "string_literal char_literal system_lib_string comment preproc_arg attribute_specifier "
+        "attribute_declaration"
     ),
-    type_names=("type_identifier",),
+    type_names="type_identifier",
     never=KEYWORDS,
     opaque=(*preprocessor.DIRECTIVES, *preprocessor.OPAQUE),
 )

@@ -45,21 +45,13 @@ WORDS_OF_PLACES = [
 ]
 GRAMMAR = Grammar(
     tree_sitter_cpp.language(),
-    take=("identifier", "field_identifier", "namespace_identifier", "statement_identifier"),
+    take="identifier field_identifier namespace_identifier statement_identifier",
     skip=(
-        "string_literal",
-        "raw_string_literal",
-        "char_literal",
-        "user_defined_literal",
-        "system_lib_string",
-        "comment",
-        "preproc_arg",
-        "attribute_specifier",
-        "attribute_declaration",
-        "operator_name",
+        "string_literal raw_string_literal char_literal user_defined_literal system_lib_string "
+        "comment preproc_arg attribute_specifier attribute_declaration operator_name"
     ),
-    type_names=("type_identifier",),
-    types=("destructor_name",),
+    type_names="type_identifier",
+    types="destructor_name",
     never=KEYWORDS,  # static_cast and its like are functions in this grammar
     # of modules, at the start of a line
     keywords=tuple(

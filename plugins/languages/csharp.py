@@ -54,15 +54,10 @@ FIELD = rb"(?<![.\w@])field\b(?!\s*=>)"
 OWN = rb"(?<![.\w@])(?:field|value)\b"
 GRAMMAR = Grammar(
     tree_sitter_c_sharp.language(),
-    take=("identifier", "implicit_parameter"),
+    take="identifier implicit_parameter",
     skip=(
-        "string_literal",
-        "verbatim_string_literal",
-        "raw_string_literal",
-        "character_literal",
-        "interpolated_string_expression",
-        "comment",
-        "preproc_arg",
+        "string_literal verbatim_string_literal raw_string_literal character_literal "
+        "interpolated_string_expression comment preproc_arg"
     ),
     types=(
         *(f"{kind}_declaration>identifier" for kind in DECLARED),
@@ -80,7 +75,7 @@ GRAMMAR = Grammar(
         "explicit_interface_specifier",
     ),
     # words of the language that look like a function or a namespace
-    never=("var", "_", "nameof", "global", "__arglist", "__makeref", "__reftype", "__refvalue"),
+    never="var _ nameof global __arglist __makeref __reftype __refvalue",
     reserved=KEYWORDS,
     keywords=(r"[{;}\]]\s*(?:get|set|init|add|remove)\s*(?=[;{]|=>)", r"\ballows(?=\s+ref\b)"),
     within={

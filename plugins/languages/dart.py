@@ -35,15 +35,11 @@ class Language(CodeLanguage):
     interpreters = ("dart",)
     grammar = grammar_of(
         "tree_sitter_dart",
-        skip=("string_literal", "comment", "documentation_comment"),
-        type_names=("type_identifier",),
+        skip="string_literal comment documentation_comment",
+        type_names="type_identifier",
         types=(
-            "class_definition.name",
-            "mixin_declaration>identifier",
-            "extension_declaration.name",
-            "enum_declaration.name",
-            "constructor_signature.name",
-            "annotation.name",
+            "class_definition.name mixin_declaration>identifier extension_declaration.name "
+            "enum_declaration.name constructor_signature.name annotation.name"
         ),
     )
     outline = Outline(

@@ -34,14 +34,14 @@ class Language(CodeLanguage):
     interpreters = ("elixir",)
     grammar = grammar_of(
         "tree_sitter_elixir",
-        take=("identifier", "alias"),
-        skip="string charlist sigil quoted_atom quoted_keyword comment".split(),
+        take="identifier alias",
+        skip="string charlist sigil quoted_atom quoted_keyword comment",
         # with the macros that define, and those that look like statements
         never=(
             "_ __CALLER__ __DIR__ __ENV__ __MODULE__ __STACKTRACE__ alias case cond def "
             "defdelegate defexception defguard defguardp defimpl defmacro defmacrop defmodule "
-            "defoverridable defp defprotocol defstruct for if import quote raise receive require "
-            "reraise super throw try unless unquote unquote_splicing use with".split()
+            "defoverridable defp defprotocol defstruct for if import quote raise receive "
+            "require reraise super throw try unless unquote unquote_splicing use with"
         ),
         keywords=(r"@(?:behaviour|derive|impl|opaque|spec|typep?|(?:macro)?callback|\w*doc)\b",),
         opaque=(rb'"{3}.*?(?:"{3}|\Z)', rb'"(?:\\.|[^"\\])*+"?', rb"#(?!\{)[^\n]*"),

@@ -21,11 +21,11 @@ KEYWORDS = words(tree_sitter_go.language())
 OPAQUE = (LINE, BLOCK, rb"`[^`]*`?", DOUBLE, SINGLE)
 GRAMMAR = Grammar(
     tree_sitter_go.language(),
-    take=("identifier", "field_identifier", "package_identifier", "label_name"),
-    skip=("interpreted_string_literal", "raw_string_literal", "comment"),
-    type_names=("type_identifier",),
-    types=("type_parameter_declaration>identifier",),
-    never=("_", "nil"),
+    take="identifier field_identifier package_identifier label_name",
+    skip="interpreted_string_literal raw_string_literal comment",
+    type_names="type_identifier",
+    types="type_parameter_declaration>identifier",
+    never="_ nil",
     reserved=(*KEYWORDS, "true", "false", "iota"),
     opaque=OPAQUE,
 )

@@ -24,9 +24,9 @@ DECLARED = "class interface enum record annotation_type constructor compact_cons
 OPAQUE = (LINE, BLOCK, rb'"""(?:\\.|.)*?(?:"""|\Z)', DOUBLE, SINGLE)
 GRAMMAR = Grammar(
     tree_sitter_java.language(),
-    take=("identifier",),
-    skip=("string_literal", "line_comment", "block_comment"),
-    type_names=("type_identifier",),
+    take="identifier",
+    skip="string_literal line_comment block_comment",
+    type_names="type_identifier",
     types=(
         *(f"{kind}_declaration>identifier" for kind in DECLARED),
         "marker_annotation>identifier",

@@ -26,8 +26,8 @@ MEMBER = (
 GRAMMAR = Grammar(
     tree_sitter_javascript.language(),
     take=ecmascript.NAMES,
-    skip=("string", "template_string", "regex", "comment", "html_comment"),
-    never=("constructor",),  # a method that the language names
+    skip="string template_string regex comment html_comment",
+    never="constructor",  # a method that the language names
     keywords=ecmascript.KEYWORDS,
     reserved=(*KEYWORDS, "undefined"),
     member=MEMBER,

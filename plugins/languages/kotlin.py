@@ -97,13 +97,13 @@ class Language(CodeLanguage):
     grammar = grammar_of(
         "tree_sitter_kotlin",
         skip=(
-            "string_literal multiline_string_literal character_literal line_comment block_comment "
-            "file_annotation".split()
+            "string_literal multiline_string_literal character_literal line_comment "
+            "block_comment file_annotation"
         ),
-        types=("user_type", "type_parameter", "class_declaration.name", "type_alias>identifier"),
+        types="user_type type_parameter class_declaration.name type_alias>identifier",
         never=(
             "_ as break class continue do else false for fun if in interface is it null object "
-            "package return super this throw true try typealias typeof val var when while".split()
+            "package return super this throw true try typealias typeof val var when while"
         ),
         reserved=(),
         keywords=(r"\b(?:break|continue|return|super|this)@\w+",),  # labels are one with their @

@@ -37,7 +37,7 @@ class Language(CodeLanguage):
     interpreters = ("lua", "luajit", "texlua")
     grammar = grammar_of(
         "tree_sitter_lua",
-        skip=("string", "comment", "attribute"),
+        skip="string comment attribute",
         opaque=(b"--" + LONG % (b"a", b"a"), rb"--[^\n]*", LONG % (b"b", b"b"), DOUBLE, SINGLE),
     )
     outline = Outline(

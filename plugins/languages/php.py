@@ -50,15 +50,8 @@ OF_FILE = (rb"\A(?!\s*<\?).*?(?:%b|\Z)" % OPENING, *FORMS)
 GRAMMAR, FILE = (
     Grammar(
         pointer,
-        take=("name",),
-        skip=(
-            "string",
-            "encapsed_string",
-            "heredoc",
-            "nowdoc",
-            "shell_command_expression",
-            "comment",
-        ),
+        take="name",
+        skip="string encapsed_string heredoc nowdoc shell_command_expression comment",
         types=(
             "named_type",
             "base_clause",

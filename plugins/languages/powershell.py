@@ -15,11 +15,11 @@ class Language(CodeLanguage):
     interpreters = ("pwsh",)
     grammar = grammar_of(
         "tree_sitter_powershell",
-        take=("variable", "function_name", "command_name", "simple_name"),
-        skip=("verbatim_string_characters", "verbatim_here_string_characters", "comment"),
-        type_names=("type_identifier",),
-        types=("class_statement>simple_name", "enum_statement>simple_name"),
-        never=("$_", "$null", "$true", "$false", "$this", "$args", "$input"),
+        take="variable function_name command_name simple_name",
+        skip="verbatim_string_characters verbatim_here_string_characters comment",
+        type_names="type_identifier",
+        types="class_statement>simple_name enum_statement>simple_name",
+        never="$_ $null $true $false $this $args $input",
         opaque=(
             rb"<#.*?(?:#>|\Z)",
             rb"#[^\n]*",

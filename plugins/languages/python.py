@@ -32,8 +32,8 @@ OPAQUE = (
 # strings include f-strings with all that is inside; `__future__` is a literal in this grammar
 GRAMMAR = Grammar(
     tree_sitter_python.language(),
-    take=("identifier", "__future__"),
-    skip=("string", "comment"),
+    take="identifier __future__",
+    skip="string comment",
     reserved=keyword.kwlist,
     opaque=OPAQUE,
 )

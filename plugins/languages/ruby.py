@@ -43,24 +43,10 @@ OPAQUE = (
 )
 GRAMMAR = Grammar(
     tree_sitter_ruby.language(),
-    take=(
-        "identifier",
-        "constant",
-        "instance_variable",
-        "class_variable",
-        "global_variable",
-        "hash_key_symbol",
-    ),
+    take="identifier constant instance_variable class_variable global_variable hash_key_symbol",
     skip=(
-        "string",
-        "string_array",
-        "symbol_array",
-        "simple_symbol",
-        "delimited_symbol",
-        "regex",
-        "subshell",
-        "heredoc_body",
-        "comment",
+        "string string_array symbol_array simple_symbol delimited_symbol regex subshell "
+        "heredoc_body comment"
     ),
     keywords=(r"_[1-9](?<![\w@$]..)\b",),  # the parameters of a block without others
     opaque=OPAQUE,

@@ -42,18 +42,12 @@ OPAQUE = (
 )
 GRAMMAR = Grammar(
     tree_sitter_rust.language(),
-    take=("identifier", "field_identifier", "shorthand_field_identifier", "metavariable"),
+    take="identifier field_identifier shorthand_field_identifier metavariable",
     skip=(
-        "string_literal",
-        "raw_string_literal",
-        "char_literal",
-        "line_comment",
-        "block_comment",
-        "lifetime",
-        "attribute_item",
-        "inner_attribute_item",
+        "string_literal raw_string_literal char_literal line_comment block_comment lifetime "
+        "attribute_item inner_attribute_item"
     ),
-    type_names=("type_identifier",),
+    type_names="type_identifier",
     never=KEYWORDS,  # macros hold any word
     keywords=SOFT,
     opaque=OPAQUE,

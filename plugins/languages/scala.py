@@ -37,11 +37,11 @@ class Language(CodeLanguage):
         "tree_sitter_scala",
         skip=(
             "string interpolated_string_expression character_literal comment block_comment "
-            "using_directive".split()
+            "using_directive"
         ),
-        type_names=("type_identifier",),
+        type_names="type_identifier",
         types=(*(f"{kind}>identifier" for kind in TYPES), "type_parameters"),
-        never=("null", "super", "this"),
+        never="null super this",
     )
     outline = Outline(
         grammar,

@@ -33,7 +33,7 @@ class Language(CodeLanguage):
     extensions = ("sql", "ddl", "pgsql")
     grammar = grammar_of(
         "tree_sitter_sql",
-        skip=("literal", "comment", "marginalia", "function_language"),
+        skip="literal comment marginalia function_language",
         opaque=OPAQUE,
     )
     outline = Outline(

@@ -15,14 +15,14 @@ class Language(CodeLanguage):
     interpreters = ("swift",)
     grammar = grammar_of(
         "tree_sitter_swift",
-        take=("simple_identifier",),
+        take="simple_identifier",
         skip=(
             "line_string_literal multi_line_string_literal raw_string_literal regex_literal "
-            "comment multiline_comment attribute precedence_group_attributes".split()
+            "comment multiline_comment attribute precedence_group_attributes"
         ),
-        type_names=("type_identifier",),
-        types=("type_constraint",),
-        never="_ self Self init deinit subscript super defer fallthrough".split(),
+        type_names="type_identifier",
+        types="type_constraint",
+        never="_ self Self init deinit subscript super defer fallthrough",
         keywords=(r"\$\d+\b", r"\b(?:break|continue)[ \t]+\w+"),  # labels are one with their colon
     )
     outline = Outline(

@@ -25,10 +25,10 @@ GRAMMAR, TSX = (
     Grammar(
         pointer,
         take=ecmascript.NAMES,
-        skip=("string", "template_string", "template_literal_type", "regex", "comment"),
-        type_names=("type_identifier",),
-        types=("new_expression>identifier", "extends_clause>identifier", "enum_declaration.name"),
-        never=("constructor",),  # a method that the language names
+        skip="string template_string template_literal_type regex comment",
+        type_names="type_identifier",
+        types="new_expression>identifier extends_clause>identifier enum_declaration.name",
+        never="constructor",  # a method that the language names
         keywords=ecmascript.KEYWORDS,
         # parameters with a variance, which the grammar lacks
         type_text=(r"[<,]\s*(?:const\s+)?(?:(?:in|out)\s+){1,2}[\w$]+(?=\s*(?:[,>=]|extends\b))",),

@@ -11,8 +11,8 @@ class Language(CodeLanguage):
     extensions = ("zig", "zon")
     grammar = grammar_of(
         "tree_sitter_zig",
-        skip=("string", "multiline_string", "character", "comment", "builtin_type"),
-        never=("_",),
+        skip="string multiline_string character comment builtin_type",
+        never="_",
         opaque=(rb"//[^\n]*", rb"\\\\[^\n]*", DOUBLE, SINGLE),
     )
     outline = Outline(

@@ -29,6 +29,7 @@ BARE = (b"", b"")
 CLASS = (b"class A {", b"\n}")
 INSIDE_WORD = re.compile(rb"(?<=[\w\x80-\xff])[\w\x80-\xff]")
 ENDLESS = (1 << 62, 1 << 62)
+Names = str | Iterable[str]  # words of a text, or one by one
 
 # strings and comments that many languages have; an open one ends with its line or the text
 FLAGS = re.DOTALL | re.MULTILINE
@@ -36,6 +37,10 @@ LINE = rb"//[^\n]*"
 BLOCK = rb"/\*.*?(?:\*/|\Z)"
 DOUBLE = rb'"(?:\\.|[^"\\\n])*+"?'
 SINGLE = rb"'(?:\\.|[^'\\\n])*+'?"
+
+
+def _words_of(names: Names) -> Iterable[str]:
+    return names.split() if isinstance(names, str) else names
 
 
 def nested(opening: bytes, closing: bytes, other: bytes) -> bytes:
@@ -128,12 +133,12 @@ class Grammar:
         self,
         pointer: object,
         *,
-        take: Iterable[str],
-        skip: Iterable[str],
-        type_names: Iterable[str] = (),
-        types: Iterable[str] = (),
-        never: Iterable[str] = (),
-        reserved: Iterable[str] = (),
+        take: Names,
+        skip: Names,
+        type_names: Names = (),
+        types: Names = (),
+        never: Names = (),
+        reserved: Names = (),
         keywords: Iterable[str] = (),
         within: Mapping[str, bytes] = MappingProxyType({}),
         type_text: Iterable[str] = (),
@@ -144,7 +149,8 @@ class Grammar:
         self.pointer, self.opaque, self.repair = pointer, tuple(opaque), repair
         self.language = tree_sitter.Language(pointer)
         self.parser = tree_sitter.Parser(self.language)
-        self.never, self.reserved = frozenset(never), frozenset((*never, *reserved))
+        self.never = frozenset(_words_of(never))
+        self.reserved = self.never.union(_words_of(reserved))
         self.member = re.compile(member) if member else None
         # several patterns that begin with a letter are faster than one with alternatives
         self._nameless = [
@@ -162,10 +168,10 @@ class Grammar:
         self._with_types = self._actions(nameless, parents, every)
         self._without_types = self._actions(nameless | hidden, parents.union(self._under), names)
 
-    def _rules(self, names: Iterable[str]) -> tuple[set[int], dict[int, set[int | str]]]:
+    def _rules(self, names: Names) -> tuple[set[int], dict[int, set[int | str]]]:
         """Return some kinds, and of those under a kind of parent the kinds or fields by parent."""
         alone, under = set[int](), dict[int, set[int | str]]()
-        for name in names:
+        for name in _words_of(names):
             parent, sign, child = re.split("([>.]|$)", name, maxsplit=1)
             if not sign:
                 alone |= self.kinds[parent]
