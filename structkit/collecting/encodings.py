@@ -32,13 +32,13 @@ CONTENT_TYPE_CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([^\s;,\"']+)", re.I
 META_CHARSET = re.compile(
     r"charset\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|[\"']|([^\s;\"'][^\s;]*))", re.I
 )
-XML_DECLARATION = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*(?:\"([^\"\s]*)\"|'([^'\s]*)')[^>]*>")
 
 EMACS_LINE_ENDS = re.compile(r"-(?:unix|dos|mac)$")  # how its lines end
+# of languages without a plugin
 ENCODING_RULES = {
     "css": re.compile(rb'@charset "([^"]*)";'),
-    "xml": XML_DECLARATION,
-}  # of languages without a plugin
+    "xml": re.compile(rb"<\?xml[^>]*?encoding\s*=\s*(?:\"([^\"\s]*)\"|'([^'\s]*)')[^>]*>"),
+}
 
 # a guess: the encodings of the standard that are in use, the one that counts without evidence …
 DEFAULT_CODEC = "cp1252"
@@ -105,11 +105,12 @@ def declaration(data: bytes, language: str) -> str | None:
 @cache
 def _encoding_rules() -> dict[str, re.Pattern[bytes]]:
     """Return the pattern of a declared encoding of each language that has one."""
-    languages = (each for each in plugins() if each.kind == "language")
-    found = (
-        (each.name, re.compile(rule.encode())) for each in languages for rule in each.signs.encoding
-    )
-    return ENCODING_RULES | dict(found)
+    return ENCODING_RULES | {
+        plugin.name: re.compile(rule.encode())
+        for plugin in plugins()
+        if plugin.kind == "language"
+        for rule in plugin.signs.encoding
+    }
 
 
 def _page_encoding(data: bytes) -> str | None:

@@ -27,33 +27,18 @@ from structkit.records.jsonl import Record
 from structkit.records.output import dump
 
 # the one question that a repository's configuration may influence
-REPOSITORY_QUESTION = (
-    "rev-parse",
-    "HEAD",
-    "--git-path",
-    "objects",
-    "--git-path",
-    "shallow",
-    "--show-prefix",
-)
+REPOSITORY_QUESTION = "rev-parse HEAD --git-path objects --git-path shallow --show-prefix".split()
 GIT_CONFIG = "[core]\nrepositoryFormatVersion=1\nbare=true\n[extensions]\nobjectFormat={}\n"
 LOG_ARGUMENTS = (
-    "-c",
-    "core.commitGraph=false",
-    "log",
-    "-z",
-    "--no-merges",
-    "--raw",
-    "--no-abbrev",
-    "-l1000",
-    "--find-renames",
-    "--diff-filter=AMR",
-    "--ignore-submodules=all",
-    "--format=tformat:%H%x00%B%x00",
-)
+    "-c core.commitGraph=false log -z --no-merges --raw --no-abbrev -l1000 --find-renames "
+    "--diff-filter=AMR --ignore-submodules=all --format=tformat:%H%x00%B%x00"
+).split()
 GIT_ENVIRONMENT = {
-    **{"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
-    **{"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"},  # the second for git before 2.44
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "LC_ALL": "C",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",  # for git before 2.44
 }
 Process = Popen[bytes]
 GIT_BLOCK_BYTES = 1 << 16  # bytes that are read at a time
@@ -187,8 +172,7 @@ def commits(source: Repository) -> Generator[Commit]:
 
     Errors: a damaged repository.
     """
-    relative = "=".join(("--relative", source.below))
-    scope = (relative, source.head, "--", f":(top,literal){source.below}")
+    scope = (f"--relative={source.below}", source.head, "--", f":(top,literal){source.below}")
     with (
         TemporaryFile() as errors,
         source.git(*LOG_ARGUMENTS, *scope, stdin=DEVNULL, stderr=errors) as process,

@@ -118,11 +118,8 @@ class Units:
         notebook = Notebook.read(text)
         if self.of(kind) == "function":
             found = notebook.program()
-            return (
-                str(found),
-                ContentKind(CODE_CONTENT, canonical("language", notebook.language)),
-                found.rows,
-            )
+            kind = ContentKind(CODE_CONTENT, canonical("language", notebook.language))
+            return str(found), kind, found.rows
         found = notebook.markdown()
         return str(found), kind, found.rows
 
@@ -140,8 +137,10 @@ def _function_units(text: str, kind: ContentKind, units: Units) -> Iterator[Name
     documents the function, inside it or in a comment before it.
     """
     program = _program(text, kind)
-    for definition in program.definitions if program else ():
-        if program and definition.kind == "function":
+    if not program:
+        return
+    for definition in program.definitions:
+        if definition.kind == "function":
             code = program.data[definition.start : definition.end]
             record: Record = {
                 "lines": [definition.row + 1, definition.end_row + 1],
@@ -248,28 +247,24 @@ def _program(text: str, kind: ContentKind) -> ParsedText | None:
     return outline.parse(text, text.encode("utf-8", "replace")) if outline else None
 
 
+PAGES = (HTML_CONTENT, MARKDOWN_CONTENT)
 UNITS: dict[tuple[str, str], Callable[[str, ContentKind, Units], Iterator[NamedUnit]]] = {
-    **{
-        ("file", kind): _file_unit
-        for kind in (CODE_CONTENT, HTML_CONTENT, MARKDOWN_CONTENT, TEXT_CONTENT)
-    },
-    **{
-        ("chunk", kind): _chunk_units
-        for kind in (CODE_CONTENT, HTML_CONTENT, MARKDOWN_CONTENT, TEXT_CONTENT)
-    },
-    **{
-        ("sentence", kind): _sentence_units
-        for kind in (HTML_CONTENT, MARKDOWN_CONTENT, TEXT_CONTENT)
-    },
-    ("function", CODE_CONTENT): _function_units,
-    **{("page", kind): _page_unit for kind in (HTML_CONTENT, MARKDOWN_CONTENT)},
-    ("page", TEXT_CONTENT): _file_unit,
-    **{("section", kind): _section_units for kind in (HTML_CONTENT, MARKDOWN_CONTENT)},
-    **{("row", kind): _row_units for kind in (HTML_CONTENT, MARKDOWN_CONTENT)},
-    # of `ask`
-    **{("passage", kind): _chunk_units for kind in (CODE_CONTENT, TEXT_CONTENT)},
-    ("passage", MARKDOWN_CONTENT): _section_units,
-    ("passage", HTML_CONTENT): _passage_units,
+    (unit, kind): cut
+    for unit, kinds, cut in (
+        ("file", TEXT_FIELDS, _file_unit),
+        ("chunk", TEXT_FIELDS, _chunk_units),
+        ("sentence", (*PAGES, TEXT_CONTENT), _sentence_units),
+        ("function", (CODE_CONTENT,), _function_units),
+        ("page", PAGES, _page_unit),
+        ("page", (TEXT_CONTENT,), _file_unit),
+        ("section", PAGES, _section_units),
+        ("row", PAGES, _row_units),
+        # of `ask`
+        ("passage", (CODE_CONTENT, TEXT_CONTENT), _chunk_units),
+        ("passage", (MARKDOWN_CONTENT,), _section_units),
+        ("passage", (HTML_CONTENT,), _passage_units),
+    )
+    for kind in kinds
 }
 UNIT_NAMES = tuple(sorted({unit for unit, _ in UNITS}))
 

@@ -39,9 +39,16 @@ OPAQUE = (
 
 # calls that return a function much like their argument: a component, a callback, a handler
 WRAPPER = re.compile(
-    r"([\w$]+\.)?(memo|forwardRef|observer|with[A-Z][\w$]*|cache|memoize(One)?"
-    r"|use([A-Z][\w$]*)?(Callback|Event)|once|debounce|throttle"
-    r"|asyncHandler|expressAsyncHandler|asyncWrap(per)?|wrapAsync|catchAsync(Errors)?)"
+    r"""
+    (?<![\w$]) (?: [\w$]++ \. )?+                                    # an object
+    (?: memo | forwardRef | observer | with[A-Z][\w$]*               # React
+      | use (?: [A-Z][\w$]* )? (?: Callback | Event )
+      | cache | memoize (?: One )? | once | debounce | throttle
+      | asyncHandler | expressAsyncHandler | asyncWrap (?: per )?    # Express
+      | wrapAsync | catchAsync (?: Errors )?
+    )
+    """,
+    re.VERBOSE,
 )
 CLOSURES = ("arrow_function", "function_expression", "generator_function")
 WRAPPED = ("call_expression", "parenthesized_expression", "as_expression", "satisfies_expression")

@@ -105,6 +105,7 @@ WORDS_AFTER_MACRO = (
 SIGNS_AFTER_MACRO = frozenset((b"{", b"}", b"", b":", b";", b"="))
 NAMESPACE = re.compile(rb"\bnamespace\s+[\w:]++\s*+\Z")
 AFTER_PARAMETERS = frozenset(b"const noexcept override final volatile mutable throw".split())
+NO_NAMES = STATEMENT_WORDS | SPECIFIERS | CLASS_KEYS | AFTER_PARAMETERS
 AFTER_FUNCTION = AFTER_PARAMETERS | frozenset((b"{", b";", b"=", b":", b"->", b"try"))
 TEST_MACRO = re.compile(rb"(?:TEST|BENCHMARK)\w*_[A-Z]\Z|TEST\Z")
 ARGUMENT = re.compile(
@@ -313,13 +314,13 @@ class _Reader:
         if after in WORDS_AFTER_MACRO:
             return b"" if begins or before in b"(,)" else None
         if after in SIGNS_AFTER_MACRO:
-            return self._before_sign(macro, end, before, after)
+            return self._before_sign(macro, end, before, after, begins)
         if before in b"(," or begins or typed:
             return self._before_word(after, end, has_arguments, begins, typed)
         return None
 
     def _before_sign(
-        self, macro: re.Match[bytes], end: int, before: bytes, after: bytes
+        self, macro: re.Match[bytes], end: int, before: bytes, after: bytes, begins: bool
     ) -> bytes | None:
         """Blank a macro before a sign, where neither a value nor a name may be."""
         has_arguments = end > macro.end()
@@ -332,7 +333,7 @@ class _Reader:
                 blank = before in b";{}:"
             case b":":
                 blank = before in ACCESS_WORDS or before in b";{}"
-            case b";" if has_arguments and (before in b';{}:>]"' or before in SPECIFIERS):
+            case b";" if has_arguments and begins:
                 # `FLAG(type, name, {}, "help");` declares something of no known form
                 odd = re.search(rb'[{"]', self.code[macro.end() : end])
                 called = macro.end() == self.code.find(b"(", macro.end())
@@ -430,12 +431,7 @@ class _Reader:
 
 
 def _is_name(word: bytes) -> bool:
-    return (word[:1].isalpha() or word[:1] == b"_") and not (
-        word in STATEMENT_WORDS
-        or word in SPECIFIERS
-        or word in CLASS_KEYS
-        or word in AFTER_PARAMETERS
-    )
+    return (word[:1].isalpha() or word[:1] == b"_") and word not in NO_NAMES
 
 
 def defined_name(macro: bytes, arguments: bytes) -> tuple[str, str]:

@@ -16,9 +16,8 @@ from structkit.structure import Span
 from structkit.structure.html.tags import HEADINGS, SEPARATORS
 
 SILENT_RAW = frozenset(("script", "style", "iframe", "noembed", "noframes", "noscript", "xmp"))
-PLAIN_RAW = frozenset(
-    ("title", "textarea", "plaintext")
-)  # their content is text, a `<` in it included
+# their content is text, a `<` in it included
+PLAIN_RAW = frozenset(("title", "textarea", "plaintext"))
 RAW_ELEMENTS = SILENT_RAW | PLAIN_RAW
 FOREIGN_ELEMENTS = frozenset(("svg", "math"))  # in which CDATA sections are text
 # elements whose start tag opens them in HTML, and which the parser takes as closed after `/>`
@@ -38,8 +37,14 @@ MARKUP = re.compile(
 )
 # the name of a tag, or an attribute (HTML standard, sections 13.2.5.8 and 13.2.5.32)
 ATTRIBUTE = re.compile(
-    r"([^ \t\n\f\r/>][^ \t\n\f\r/>=]*)(?:[ \t\n\f\r]*=[ \t\n\f\r]*"
-    r"(?:\"([^\"]*)\"|'([^']*)'|([^ \t\n\f\r>]*)))?"
+    r"""
+    ([^ \t\n\f\r/>][^ \t\n\f\r/>=]*)
+    (?:
+        [ \t\n\f\r]*=[ \t\n\f\r]*                         # its value
+        (?: "([^"]*)" | '([^']*)' | ([^ \t\n\f\r>]*) )
+    )?
+    """,
+    re.VERBOSE,
 )
 XML_START = re.compile(r"\ufeff?\s*<\?xml\s")  # how XHTML begins
 SHADOW_ROOT = re.compile(r"\sshadowrootmode\s*=\s*[\"']?(?:open|closed)\b", re.I)
@@ -56,21 +61,21 @@ ONCE_PER_PAGE = frozenset(("html", "head", "body"))  # start tags that the parse
 _GLUED = rf"""</(?:[dfhlmnoptuvx] | a[rsdu] | b[lrou] | c[ae] | col | em | i[fmns] | s[euv])[^>]*+>
     (?=[^\s<] | <(?!!--{PLACE_MARK} | /?(?:{"|".join(sorted(SEPARATORS))})[\s/>]))"""
 NAME_IN_TAG = re.compile(r"[^\s/<>]+")
-# markup that libxml2 does not read as the standard says, except end tags that it drops: a heading
-# that another one's end tag ends, `</br>`, templates, scripts' substitutes unless each of their
-# elements is closed, and two things that hide such an end tag, or drop a start tag after text
-_RARE = rf"""<(?:h(?:([1-6])[\s>](?:[^<]++ | <(?!/?h[1-6]))*+</h(?!\1)
-      | (?:tml | ead)[\s>](?<=[^\s>]<.....))
+# markup that libxml2 does not read as the standard says, except end tags that it drops
+_RARE = rf"""<(?:
+      h([1-6])[\s>] (?:[^<]++ | <(?!/?h[1-6]))*+ </h(?!\1)    # another one's end tag ends a heading
+    | (?:html | head | body)[\s>] (?<=[^\s>]<.....)           # a start tag after text
     | /br[\s/>]
-    | t(?:emplate[\s/>] | (itle | extarea)\b[^>]*>[^<]*+<(?!/t\2))
-    | noscript\b[^>]*>
+    | template[\s/>]
+    | t(itle | extarea)\b[^>]*> [^<]*+ <(?!/t\2)              # a tag in a text hides an end tag
+    | noscript\b[^>]*>                                       # with an element that is not closed
       (?!(?:[^<] | <(?:img | link | meta)\b[^>]*> | <(\w+)\b[^>]*>[^<]*</\3>)*+</noscript)
     | xmp\b
     | !\[CDATA
-    | (?:{"|".join(sorted(OPENED_BY_START))})\b[^>]*/>
-    | body[\s>](?<=[^\s>]<.....))"""
+    | (?:{"|".join(sorted(OPENED_BY_START))})\b[^>]*/>        # a start tag that looks closed
+    )"""
 # for small letters, and for any: the first are faster, and capitals are rare
-GLUED, RARE = ((re.compile(each, re.X), re.compile(each, re.X | re.I)) for each in (_GLUED, _RARE))
+GLUED, RARE = ([re.compile(each, re.X), re.compile(each, re.X | re.I)] for each in (_GLUED, _RARE))
 CAPITAL = re.compile("</[A-Z]")
 escape = partial(html.escape, quote=False)  # quotes are no markup in a text
 

@@ -19,47 +19,45 @@ from structkit.structure.trees.brackets import unescaped
 
 # a double quote is two single ones: in a row of three, it is unclear which belong together
 PLAIN_QUOTES = str.maketrans({'"': "''", "“": "''", "”": "''", "’": "'", "‘": "'", "`": "'"})
-_STARTING_QUOTES = (
-    (r"([«“‘„]|[`]+)", r" \1 "),
-    (r"^\"", r"``"),
-    (r"(``)", r" \1 "),
-    (r"([ \(\[{<])(\"|\'{2})", r"\1 `` "),
-    (r"(?i)(?<!\w)(\')(?!(?:re|ve|ll|m|t|s|d|n)\b)(?=\w)", r"\1 "),
-)
-_PUNCTUATION = (
-    # possessive: a run of spaces is not split again between the two groups
-    (r"([^\.])(\.)([\]\)}>\"'»”’ ]*+)\s*$", r"\1 \2 \3 "),
-    (r"([:,])([^\d])", r" \1 \2"),
-    (r"([:,])$", r" \1 "),
-    (r"\.{2,}", r" \g<0> "),
-    (r"[;@#$%&]", r" \g<0> "),
-    (r"[\u2012-\u2015]", r" \g<0> "),
-    (r"([^\.])(\.)([\]\)}>\"']*)\s*$", r"\1 \2\3 "),
-    (r"[?!]", r" \g<0> "),
-    (r"([^'])' ", r"\1 ' "),
-    (r"[*]", r" \g<0> "),
-    (r"[\]\[\(\)\{\}\<\>]", r" \g<0> "),
-    (r"--", r" -- "),
-)
-_ENDING_QUOTES = (
-    (r"([»”’])", r" \1 "),
-    (r"''", r" '' "),
-    (r'"', r" '' "),
-    (r"\s+", r" "),
-    (r"([^' ])('[sS]|'[mM]|'[dD]|') ", r"\1 \2 "),
-    (r"([^' ])('ll|'LL|'re|'RE|'ve|'VE|n't|N'T) ", r"\1 \2 "),
-)
-_CONTRACTIONS = (
-    *(rf"\b({word})({rest})\b" for word, rest in (("can", "not"), ("d", "'ye"), ("gim", "me"))),
-    *(rf"\b({word})({rest})\b" for word, rest in (("gon", "na"), ("got", "ta"), ("lem", "me"))),
-    r"\b(more)('n)\b",
-    r"\b(wan)(na)(?=\s)",
-    r" ('t)(is)\b",
-    r" ('t)(was)\b",
-)
-_BEFORE = [(re.compile(rule), to) for rule, to in (*_STARTING_QUOTES, *_PUNCTUATION)]
-_AFTER = [(re.compile(rule), to) for rule, to in _ENDING_QUOTES]
-_AFTER += [(re.compile(rule, re.IGNORECASE), r" \1 \2 ") for rule in _CONTRACTIONS]
+# each rule in its turn
+_RULES = [
+    (re.compile(rule), to)
+    for rule, to in (
+        # quotes that begin
+        (r"([«“‘„]|[`]+)", r" \1 "),
+        (r"^\"", r"``"),
+        (r"(``)", r" \1 "),
+        (r"([ \(\[{<])(\"|\'{2})", r"\1 `` "),
+        (r"(?i)(?<!\w)(\')(?!(?:re|ve|ll|m|t|s|d|n)\b)(?=\w)", r"\1 "),
+        # punctuation; possessive: a run of spaces is not split again between the two groups
+        (r"([^\.])(\.)([\]\)}>\"'»”’ ]*+)\s*$", r"\1 \2 \3 "),
+        (r"([:,])([^\d])", r" \1 \2"),
+        (r"([:,])$", r" \1 "),
+        (r"\.{2,}", r" \g<0> "),
+        (r"[;@#$%&]", r" \g<0> "),
+        (r"[\u2012-\u2015]", r" \g<0> "),
+        (r"([^\.])(\.)([\]\)}>\"']*)\s*$", r"\1 \2\3 "),
+        (r"[?!]", r" \g<0> "),
+        (r"([^'])' ", r"\1 ' "),
+        (r"[*]", r" \g<0> "),
+        (r"[\]\[\(\)\{\}\<\>]", r" \g<0> "),
+        (r"--", r" -- "),
+        # quotes that end
+        (r"\A|\Z", " "),
+        (r"([»”’])", r" \1 "),
+        (r"''", r" '' "),
+        (r'"', r" '' "),
+        (r"\s+", r" "),
+        (r"([^' ])('[sS]|'[mM]|'[dD]|') ", r"\1 \2 "),
+        (r"([^' ])('ll|'LL|'re|'RE|'ve|'VE|n't|N'T) ", r"\1 \2 "),
+        # contractions
+        (r"(?i)\b(can(?=not\b)|gim(?=me\b)|gon(?=na\b)|got(?=ta\b)|lem(?=me\b))(\w+)", r" \1 \2 "),
+        (r"(?i)\b(d(?='ye\b)|more(?='n\b))('\w+)", r" \1 \2 "),
+        (r"(?i)\b(wan)(na)(?=\s)", r" \1 \2 "),
+        (r"(?i) ('t)(is)\b", r" \1 \2 "),
+        (r"(?i) ('t)(was)\b", r" \1 \2 "),
+    )
+]
 
 
 def tokenize(text: str) -> list[str]:
@@ -68,10 +66,7 @@ def tokenize(text: str) -> list[str]:
     >>> tokenize('They cannot say "no".')
     ['They', 'can', 'not', 'say', '``', 'no', "''", '.']
     """
-    for rule, to in _BEFORE:
-        text = rule.sub(to, text)
-    text = f" {text} "
-    for rule, to in _AFTER:
+    for rule, to in _RULES:
         text = rule.sub(to, text)
     return text.split()
 
