@@ -27,16 +27,6 @@ KEYWORDS = (
     "stackalloc static string struct switch this throw true try typeof uint ulong unchecked unsafe "
     "ushort using virtual void volatile while"
 ).split()
-DECLARED = "class struct enum interface record delegate constructor destructor".split()
-# a field `type` is a type, whatever its parent
-TYPED = (
-    "array_type cast_expression catch_declaration conversion_operator_declaration "
-    "declaration_expression declaration_pattern default_expression event_declaration "
-    "foreach_statement indexer_declaration local_function_statement nullable_type "
-    "object_creation_expression operator_declaration parameter parameter_list pointer_type "
-    "property_declaration recursive_pattern ref_type sizeof_expression tuple_element type_pattern "
-    "typeof_expression variable_declaration"
-).split()
 CODE = nested(rb"\{", rb"\}", rb'(?:[^{}"\n]|%b)*+' % DOUBLE)
 OPAQUE = (
     LINE,
@@ -60,19 +50,22 @@ GRAMMAR = Grammar(
         "interpolated_string_expression comment preproc_arg"
     ),
     types=(
-        *(f"{kind}_declaration>identifier" for kind in DECLARED),
-        *(f"{kind}.type" for kind in TYPED),
-        "method_declaration.returns",
-        "as_expression.right",
-        "attribute.name",
-        "base_list>identifier",
-        "base_list>qualified_name",
-        "base_list>generic_name",
-        "primary_constructor_base_type>identifier",
-        "type_argument_list",
-        "type_parameter_list",
-        "type_parameter_constraints_clause",
-        "explicit_interface_specifier",
+        "class_declaration>identifier struct_declaration>identifier enum_declaration>identifier "
+        "interface_declaration>identifier record_declaration>identifier "
+        "delegate_declaration>identifier constructor_declaration>identifier "
+        "destructor_declaration>identifier method_declaration.returns as_expression.right "
+        "attribute.name base_list>identifier base_list>qualified_name base_list>generic_name "
+        "primary_constructor_base_type>identifier type_argument_list type_parameter_list "
+        "type_parameter_constraints_clause explicit_interface_specifier"
+        # a field `type` is a type, whatever its parent
+        " array_type.type cast_expression.type catch_declaration.type "
+        "conversion_operator_declaration.type declaration_expression.type "
+        "declaration_pattern.type default_expression.type event_declaration.type "
+        "foreach_statement.type indexer_declaration.type local_function_statement.type "
+        "nullable_type.type object_creation_expression.type operator_declaration.type "
+        "parameter.type parameter_list.type pointer_type.type property_declaration.type "
+        "recursive_pattern.type ref_type.type sizeof_expression.type tuple_element.type "
+        "type_pattern.type typeof_expression.type variable_declaration.type"
     ),
     # words of the language that look like a function or a namespace
     never="var _ nameof global __arglist __makeref __reftype __refvalue",

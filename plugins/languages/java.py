@@ -20,7 +20,6 @@ KEYWORDS = (
     "interface long native new null package private protected public return short static strictfp "
     "super switch synchronized this throw throws transient true try void volatile while"
 ).split()
-DECLARED = "class interface enum record annotation_type constructor compact_constructor".split()
 OPAQUE = (LINE, BLOCK, rb'"""(?:\\.|.)*?(?:"""|\Z)', DOUBLE, SINGLE)
 GRAMMAR = Grammar(
     tree_sitter_java.language(),
@@ -28,12 +27,12 @@ GRAMMAR = Grammar(
     skip="string_literal line_comment block_comment",
     type_names="type_identifier",
     types=(
-        *(f"{kind}_declaration>identifier" for kind in DECLARED),
-        "marker_annotation>identifier",
-        "marker_annotation>scoped_identifier",
-        "annotation>identifier",
-        "annotation>scoped_identifier",
-        "record_pattern>identifier",
+        "class_declaration>identifier interface_declaration>identifier "
+        "enum_declaration>identifier record_declaration>identifier "
+        "annotation_type_declaration>identifier constructor_declaration>identifier "
+        "compact_constructor_declaration>identifier marker_annotation>identifier "
+        "marker_annotation>scoped_identifier annotation>identifier annotation>scoped_identifier "
+        "record_pattern>identifier"
     ),
     never=(*KEYWORDS, "var", "_"),  # the grammar takes `default` and `_` for names
     keywords=(r"import\s+module\b(?=\s+\w)",),

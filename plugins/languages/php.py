@@ -53,16 +53,11 @@ GRAMMAR, FILE = (
         take="name",
         skip="string encapsed_string heredoc nowdoc shell_command_expression comment",
         types=(
-            "named_type",
-            "base_clause",
-            "class_interface_clause",
-            "use_instead_of_clause>name",
-            *(f"{kind}_declaration>name" for kind in ("class", "interface", "trait", "enum")),
-            *(
-                f"{parent}>{kind}"
-                for parent in ("object_creation_expression", "use_declaration", "attribute")
-                for kind in ("name", "qualified_name")
-            ),
+            "named_type base_clause class_interface_clause use_instead_of_clause>name "
+            "class_declaration>name interface_declaration>name trait_declaration>name "
+            "enum_declaration>name attribute>name attribute>qualified_name "
+            "object_creation_expression>name object_creation_expression>qualified_name "
+            "use_declaration>name use_declaration>qualified_name"
         ),
         member=(
             r"\s*(?:#\[(?:[^\[\]]|\[[^\[\]]*\])*\]\s*)*+"  # attributes

@@ -12,6 +12,7 @@ from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise
+from operator import attrgetter
 from typing import NamedTuple
 
 from structkit.errors import UserError, flag
@@ -27,6 +28,7 @@ MAX_WILDCARD_BYTES = 100_000  # bytes of its patterns that need a regular expres
 MAX_PATH_BYTES = 4096  # bytes of a path that a system opens
 
 NotePlace = Callable[[str], object]
+PatternKind = tuple[bool, bool]
 FileFaults = dict[str, UserError]  # why a file is not read
 
 WILDCARD = re.compile(rb"[*?[\\]")
@@ -63,6 +65,11 @@ class Pattern(NamedTuple):
     regex: bytes = b""  # for patterns that the text alone, or an ending, does not decide
 
     @property
+    def kind(self) -> PatternKind:
+        """Whether it matches folders only, and paths."""
+        return self.folders, self.of_path
+
+    @property
     def is_ending(self) -> bool:
         """Whether it is a star and a fixed ending of a name."""
         return not self.of_path and self.text[:1] == b"*" and not WILDCARD.search(self.text, 1)
@@ -89,9 +96,8 @@ class Pattern(NamedTuple):
             return pattern
         tokens = _tokens(text)
         length = sum(each not in (STAR, ANY_FOLDERS) for each in tokens)
-        return (
-            pattern._replace(regex=_regex(tokens)) if tokens and length <= MAX_PATH_BYTES else None
-        )
+        fits = tokens and length <= MAX_PATH_BYTES
+        return pattern._replace(regex=_regex(tokens)) if fits else None
 
 
 def _without_trailing_blanks(line: bytes) -> bytes:
@@ -188,20 +194,21 @@ def _split_at(tokens: Sequence[bytes], at: Sequence[bytes]) -> list[tuple[bytes,
 class _PatternIndex:
     """Patterns that are matched with the same texts: names, or paths; of files, or of folders.
 
-    `runs` are the patterns by the number of their run: adjacent ones that all ignore, or do not.
+    A run is adjacent patterns that all ignore, or do not; here it has those of one kind.
     """
 
-    def __init__(self, runs: Sequence[Sequence[Pattern]]) -> None:
+    def __init__(self, runs: Sequence[Sequence[Pattern]], kind: PatternKind) -> None:
         self.literals: dict[bytes, int] = {}
         self.wild: list[tuple[int, tuple[bytes, ...], re.Pattern[bytes] | None]] = []
-        for run, patterns in enumerate(runs):
-            regexes = dict.fromkeys(each.regex for each in patterns if each.regex)
-            plain = [each for each in patterns if not each.regex]
-            endings = tuple(each.text[1:] for each in plain if each.is_ending)
-            self.literals |= {each.text: run for each in plain if not each.is_ending}
+        for number, run in enumerate(runs):
+            patterns = [pattern for pattern in run if pattern.kind == kind]
+            regexes = dict.fromkeys(pattern.regex for pattern in patterns if pattern.regex)
+            plain = [pattern for pattern in patterns if not pattern.regex]
+            endings = tuple(pattern.text[1:] for pattern in plain if pattern.is_ending)
+            self.literals |= {pattern.text: number for pattern in plain if not pattern.is_ending}
             if endings or regexes:
                 regex = re.compile(b"|".join(regexes), re.DOTALL) if regexes else None
-                self.wild.insert(0, (run, endings, regex))
+                self.wild.insert(0, (number, endings, regex))
 
     def last(self, text: bytes) -> int:
         """Return the last run with a pattern that matches a text; -1 without one."""
@@ -223,14 +230,10 @@ class Patterns:
     """
 
     def __init__(self, patterns: Iterable[Pattern]) -> None:
-        runs = [list(run) for _, run in groupby(patterns, lambda each: each.ignores)]
-        self.any = bool(runs)
+        runs = [list(run) for _, run in groupby(patterns, attrgetter("ignores"))]
         self.ignoring = [run[0].ignores for run in runs]
-        kinds = sorted({each[1:3] for run in runs for each in run})
-        self.texts = [
-            (*kind, _PatternIndex([[each for each in run if each[1:3] == kind] for run in runs]))
-            for kind in kinds
-        ]
+        kinds = {pattern.kind for run in runs for pattern in run}
+        self.indexes = {kind: _PatternIndex(runs, kind) for kind in kinds}
 
     @classmethod
     def of(cls, lines: Iterable[bytes]) -> Patterns:
@@ -255,9 +258,9 @@ class Patterns:
 
     def _last(self, prefix: bytes, name: bytes, is_folder: bool) -> int:
         last = -1
-        for only_folders, of_path, texts in self.texts:
+        for (only_folders, of_path), index in self.indexes.items():
             if is_folder or not only_folders:
-                last = max(last, texts.last(prefix + name if of_path else name))
+                last = max(last, index.last(prefix + name if of_path else name))
         return last
 
     def choose(self, path: str) -> bool:
@@ -337,7 +340,7 @@ class Ignoring:
                 remedy = f"{why.remedy}, or include everything with {flag('no_ignore')}"
                 faults[name] = UserError(problem, remedy)
             else:
-                rules = ((patterns, b""), *rules) if patterns.any else rules
+                rules = ((patterns, b""), *rules) if patterns.ignoring else rules
         return Ignoring(rules), faults
 
     def inside(self, name: str) -> Ignoring:

@@ -337,14 +337,12 @@ class MarkdownPage:
 
         Many items of lists that explain a term in code or bold become sections of their own.
         """
-        first_line = self._front.lines if self._front else 0
-        starts = [first_line, *(heading.start for heading in self.headings)]
+        whole = Heading(0, "", self._front.lines if self._front else 0, "")
         paths = [[], *paths_to(self.headings)]
-        anchors = ["", *(heading.anchor for heading in self.headings)]
-        for start, end, path, anchor in zip(
-            starts, [*starts[1:], len(self.lines)], paths, anchors, strict=True
-        ):
-            for first, last, term in self._split(start, end):
+        ends = [*(heading.start for heading in self.headings), len(self.lines)]
+        for heading, path, end in zip([whole, *self.headings], paths, ends, strict=True):
+            anchor = heading.anchor
+            for first, last, term in self._split(heading.start, end):
                 text = "\n".join(self.lines[first:last])
                 if not text.strip():
                     continue

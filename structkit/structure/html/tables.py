@@ -138,11 +138,8 @@ def _placed_rows(rows: Sequence[TableRow]) -> Iterator[list[tuple[int, TableCell
 
 def _brief(text: str) -> str:
     """Return the words of a text that fit the bound."""
-    return (
-        text
-        if len(text) <= MAX_REPEATED_CHARACTERS
-        else text[:MAX_REPEATED_CHARACTERS].rpartition(" ")[0] or text[:MAX_REPEATED_CHARACTERS]
-    )
+    cut = text[:MAX_REPEATED_CHARACTERS]
+    return text if cut == text else cut.rpartition(" ")[0] or cut
 
 
 def tables(html: str, tags: Sequence[Tag]) -> list[HtmlTable]:
