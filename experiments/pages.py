@@ -177,7 +177,7 @@ def sums(
             for run, weight in zip(runs, weights(query), strict=True)
             if query["id"] in run and weight
         ]
-        total = weighted_sum((run for run, _ in found), (weight for _, weight in found), min_max)
+        total = weighted_sum(found, min_max)
         yield from run_records(query["id"], top_hits(round_to_float32(total), 100))
 
 

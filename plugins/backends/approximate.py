@@ -150,7 +150,7 @@ class FaissSearcher(Searcher):
         self.cut = corpus.meta.get("dimensions")
         self.row_count, self.documents = len(corpus.doc_ids), len(set(corpus.doc_ids))
 
-    def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
+    def search(self, queries: Vectors, k: int, starts: IntArray | None = None) -> list[list[Hit]]:
         k = min(k, self.documents)
         hits = self.best(queries, k)
         self.queries += len(hits)

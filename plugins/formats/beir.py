@@ -18,7 +18,7 @@ class Format(plugin.Format):
             "corpus": Part(("corpus.jsonl",), read_document, write_document),
             "queries": Part(("queries.jsonl",), read_query, write_query),
             "qrels": Part(
-                (f"qrels/{split}.tsv",), read_judgement, write_judgement, "tab", BEIR_QRELS_COLUMNS
+                (f"qrels/{split}.tsv",), read_judgement, write_judgement, "tsv", BEIR_QRELS_COLUMNS
             ),
         }
 

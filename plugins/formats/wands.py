@@ -29,10 +29,10 @@ class Format(plugin.Format):
     def parts(self, split: str) -> Parts:
         return {
             "corpus": Part(
-                ("product.csv",), read_product, write_product, "tab", OUR_PRODUCT_FIELDS
+                ("product.csv",), read_product, write_product, "tsv", OUR_PRODUCT_FIELDS
             ),
-            "queries": Part(("query.csv",), read_query, write_query, "tab", OUR_QUERY_FIELDS),
-            "qrels": Part(("label.csv",), read_label, write_label, "tab", LABEL_COLUMNS),
+            "queries": Part(("query.csv",), read_query, write_query, "tsv", OUR_QUERY_FIELDS),
+            "qrels": Part(("label.csv",), read_label, write_label, "tsv", LABEL_COLUMNS),
         }
 
 

@@ -199,7 +199,6 @@ class Conversion:
             else:
                 for _ in accepted(write, rows, reject):
                     pass
-            output.finish()
         if not rows.count:
             say_empty(job.files)
         losses.tell()

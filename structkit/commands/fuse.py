@@ -55,11 +55,11 @@ def fuse(settings: Settings) -> Iterator[Record]:
 
     runs = [read_run(path) for path in settings.runs]
     points = reciprocal_ranks if settings.method == "rrf" else min_max
-    for query_id, rankings, weights in rankings_by_query(
-        runs, settings.weight or [1.0] * len(runs)
-    ):
-        merge = settings.method == "merge"
-        scores = best_scores(rankings) if merge else weighted_sum(rankings, weights, points)
+    for query_id, rankings in rankings_by_query(runs, settings.weight or [1.0] * len(runs)):
+        if settings.method == "merge":
+            scores = best_scores(ranking for ranking, _ in rankings)
+        else:
+            scores = weighted_sum(rankings, points)
         try:
             hits = top_hits(scores, settings.k)
         except UserError as error:

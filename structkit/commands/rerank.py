@@ -77,7 +77,7 @@ def rerank(settings: Settings) -> Iterator[Record]:
     if others:  # the mean of the scaled scores
         runs = [run, *others]
         each = rankings_by_query(runs, [1 / len(runs)] * len(runs))
-        run = {query_id: weighted_sum(found, shares, min_max) for query_id, found, shares in each}
+        run = {query_id: weighted_sum(rankings, min_max) for query_id, rankings in each}
     candidates = Candidates.read(run, settings.corpus, settings.queries, settings.query_field)
     for query, hits in candidates:
         best = reranked(query, hits, candidates.records, order, settings.k)

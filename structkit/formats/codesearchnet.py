@@ -10,20 +10,10 @@ from collections.abc import Mapping
 from structkit.formats.interchange import Fields, Row
 
 FIELDS = (
-    "repo",
-    "path",
-    "func_name",
-    "original_string",
-    "language",
-    "code",
-    "code_tokens",
-    "docstring",
-    "docstring_tokens",
-    "sha",
-    "url",
-    "partition",
+    "repo path func_name original_string language code code_tokens docstring docstring_tokens sha "
+    "url partition".split()
 )
-SAME_NAMES = {name: name for name in FIELDS}
+SAME_NAMES = dict(zip(FIELDS, FIELDS, strict=True))
 
 
 def function_row(record: Fields, names: Mapping[str, str] = SAME_NAMES) -> Row:

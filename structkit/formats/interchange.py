@@ -6,6 +6,7 @@ import math
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from operator import itemgetter
@@ -70,67 +71,52 @@ class Fields(dict[str, Any]):
         >>> record.pop_field("text", "code"), record
         ('x = 1', {'id': '1'})
         """
-        value = self.get(names[0])
-        if type(value) is kind:  # as in most records
-            del self[names[0]]
-            return value
-        name = self._first(names)
-        if name is None:
-            for each in names:
-                self.pop(each, None)
-            if default is not REQUIRED:
-                return default
-            if len(names) == 1:
-                raise missing(names[0], self)
-            problem = f"the fields {', '.join(names)} are all missing"
-            raise UserError(problem, f"its other fields: {', '.join(self) or 'none'}")
-        value = self.pop(name)
-        if kind is float and type(value) is int:
-            value = float(value)
-        if type(value) is not kind:
-            raise UserError(
-                f'field "{name}" is {json_kind(value)}, not {JSON_KINDS[kind]}', RECORD_REMEDY
-            )
-        return value
+        for name in names:
+            value = self.pop(name, None)
+            if kind is float and type(value) is int:
+                value = float(value)
+            if type(value) is kind:
+                return value
+            if value is not None:
+                problem = f'field "{name}" is {json_kind(value)}, not {JSON_KINDS[kind]}'
+                raise UserError(problem, RECORD_REMEDY)
+        if default is not REQUIRED:
+            return default
+        if len(names) == 1:
+            raise missing(names[0], self)
+        problem = f"the fields {', '.join(names)} are all missing"
+        raise UserError(problem, f"its other fields: {', '.join(self) or 'none'}")
 
-    def _first(self, names: Sequence[str]) -> str | None:
-        return next((name for name in names if self.get(name) is not None), None)
-
-    def pop_id(self, *names: str) -> str:
+    def pop_id(self, name: str) -> str:
         """Take an id: a string, or a whole number as one."""
-        name = self._first(names) or names[0]
         whole = type(self.get(name)) is int
         return str(self.pop(name) if whole else self.pop_field(name))
 
-    def pop_texts(self, *names: str) -> list[str]:
+    def pop_texts(self, name: str) -> list[str]:
         """Take a list of strings; a missing one is empty."""
-        texts: list[str] = self.pop_field(*names, kind=list, default=[])
+        texts: list[str] = self.pop_field(name, kind=list, default=[])
         for item in texts:
             if type(item) is not str:
-                problem = f'field "{names[0]}" is an array with {json_kind(item)}'
+                problem = f'field "{name}" is an array with {json_kind(item)}'
                 raise UserError(problem, "give strings only")
         return texts
 
     def pop_number(self, name: str) -> float:
         """Take a finite number; text is read as one."""
         value = self.pop_text(name)
-        try:
+        with suppress(ValueError):
             if "_" not in value and math.isfinite(number := float(value)):
                 return number
-        except ValueError:
-            pass
         raise UserError(f'field "{name}" is {value}, not a finite number', RECORD_REMEDY)
 
     def pop_whole(self, name: str) -> int:
         """Take a whole number; text is read as one."""
         value = self.pop_text(name)
-        try:
-            if value.isdecimal():
-                return int(value)
-            if "_" not in value and int(float(value)) == float(value):
-                return int(float(value)) if "." in value or "e" in value.lower() else int(value)
-        except (ValueError, OverflowError):
-            pass
+        for read in (int, float):  # 1.0 is a whole number, too
+            with suppress(ValueError, OverflowError):
+                number = read(value)
+                if "_" not in value and number == int(number):
+                    return int(number)
         raise UserError(f'field "{name}" is {value}, not a whole number', RECORD_REMEDY)
 
     def pop_text(self, name: str) -> str:
@@ -180,7 +166,7 @@ class Part:
     `files` are its standard names in a folder; the first is written. `read` turns a row into a
     record (or several, or none). `write` turns a record into a row and removes the fields that the
     row holds; the remaining ones are lost. A part without `read` or `write` cannot be read or
-    written. `form` is `table` (JSON lines; .csv, .tsv, .parquet by name), `tab`, `columns` or
+    written. `form` is `table` (JSON lines; .csv, .tsv, .parquet by name), `tsv`, `columns` or
     `brackets`; `names` are its columns, with the types that Parquet needs. With
     `group`, `write` gets all adjacent records that have the same value there.
     """
@@ -207,7 +193,7 @@ class Part:
                 return ColumnRows(files, tuple(self.names))
             case "brackets":
                 return BracketRows(files)
-            case "tab" | "tsv" | "csv":
+            case "tsv" | "csv":
                 return DelimitedRows(files, DELIMITERS[form], self.ordered)
         return JsonRows(files)  # Parquet too: it is read as lines
 
@@ -218,7 +204,7 @@ class Part:
                 return column_output(path, tuple(self.names))
             case "brackets":
                 return RowOutput(path, lambda row: row["tree"].encode() + b"\n")
-            case "tab" | "tsv" | "csv":
+            case "tsv" | "csv":
                 return delimited_output(path, DELIMITERS[form], tuple(self.names))
             case "parquet":
                 return ParquetOutput(path, self.names)
@@ -226,7 +212,7 @@ class Part:
 
 
 TABLE_ENDINGS = ("csv", "tsv", "parquet")  # of tables that are no JSON lines
-DELIMITERS = {"tab": "\t", "tsv": "\t", "csv": ","}
+DELIMITERS = {"tsv": "\t", "csv": ","}
 Parts: TypeAlias = "dict[str, Part]"
 
 

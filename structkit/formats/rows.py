@@ -62,7 +62,6 @@ class _LineRows:
     def __init__(self, files: Sequence[str] = ()) -> None:
         self.files = list(files) or ["-"]
         self.lines = Lines(self.files)  # a wrong name is reported before any work
-        self.most = max_record_bytes()
         self.raw = b""
         self.count = 0
         self._line = 0
@@ -88,11 +87,6 @@ class _LineRows:
 
     def place(self, error: UserError) -> UserError:
         return error.at(self.lines.file, self._line)
-
-    def check_length(self, row: bytes | bytearray) -> None:
-        """Raise if a row is too long so far."""
-        if len(row) > self.most:
-            raise too_long().at(self.lines.file)
 
 
 def _decode(raw: bytes) -> str:
@@ -134,6 +128,7 @@ class DelimitedRows(_LineRows):
         every = ((lines.line, line) for line in lines)
         taken: list[tuple[int, bytes]] = []
         again: deque[tuple[int, bytes]] = deque()  # lines after a quote that nothing closes
+        most = max_record_bytes()
 
         def texts() -> Iterator[str]:
             while numbered := again.popleft() if again else next(every, None):
@@ -146,7 +141,7 @@ class DelimitedRows(_LineRows):
         def row() -> list[str] | csv.Error | None:
             nonlocal reader
             # of a cell whose quote is not closed; the limit is the whole process's
-            before = csv.field_size_limit(self.most)
+            before = csv.field_size_limit(most)
             try:
                 return next(reader, None)
             except csv.Error as error:
@@ -197,6 +192,7 @@ class BracketRows(_LineRows):
 
     def units(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
         first, depth, tree = 0, 0, bytearray()
+        most = max_record_bytes()
         for line in lines:
             start = 0
             for sign in re.finditer(rb"[()]", line):
@@ -208,7 +204,8 @@ class BracketRows(_LineRows):
             if line[start:].strip():
                 first = first or lines.line
                 tree += line[start:]
-                self.check_length(tree)
+                if len(tree) > most:
+                    raise too_long().at(lines.file)
         if first:
             yield first, bytes(tree)
 
@@ -227,9 +224,6 @@ class RowOutput(Output):
     def add(self, row: Row) -> None:
         """Write a row. Errors: one without a place is the row's, others the output's."""
         self.write(self.encode(row))
-
-    def finish(self) -> None:
-        """Write the remaining rows."""
 
 
 def column_output(path: str, names: Sequence[str]) -> RowOutput:
@@ -289,9 +283,10 @@ class ParquetOutput(RowOutput):
         if len(self.rows) == PARQUET_ROWS_PER_BATCH:
             self._flush()
 
-    def finish(self) -> None:
+    def close(self) -> None:
         self._flush()
         self.writer.close()
+        super().close()
 
     def _flush(self) -> None:
         try:

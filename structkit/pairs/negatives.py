@@ -170,18 +170,17 @@ class HardNegatives:
 
     def note(self, example: Record) -> None:
         """Remember the documents that answer the example's query."""
-        query_id = str(example.get("query_id", example["id"]))
+        query_id, own = _query_and_document_ids(example)
         good = [doc_id for doc_id, grade in self.qrels.get(query_id, {}).items() if grade > 0]
-        own = str(example.get("doc_id", example["id"]))
         self.answers[_query_digest(example)].update((own, digest("d", example["positive"]), *good))
 
     def negatives(self, example: Record) -> Record:
         """Return the fields of an example with its negatives: texts, ids, ranks and scores."""
-        query_id = str(example.get("query_id", example["id"]))
+        query_id, own = _query_and_document_ids(example)
         if query_id not in self.run:
             remedy = "search with the same queries, their ids in `query_id` or `id`"
             raise UserError(f'query "{query_id}" is not in {input_name(self.run_path)}', remedy)
-        ranks = self._candidates(example, query_id)
+        ranks = self._candidates(example, query_id, own)
         if not ranks:
             problem = f"no negative is left among the first {self.depth} documents"
             more = f"search deeper, raise {flag('depth')}, lower {flag('margin')}"
@@ -196,17 +195,16 @@ class HardNegatives:
             "negative_scores": [self.run[query_id][doc_id] for doc_id in ids],
         }
 
-    def _candidates(self, example: Record, query_id: str) -> list[int]:
+    def _candidates(self, example: Record, query_id: str, own: str) -> list[int]:
         """Return the ranks, from 1, of the documents that may be negatives."""
-        own, limit = str(example.get("doc_id", example["id"])), float("inf")
-        if self.margin is not None:
-            limit = self._score(query_id, own) - self.margin
         answers = self.answers[_query_digest(example)]
+        ranked = enumerate(self.top[query_id], 1)
+        ranks = [rank for rank, doc_id in ranked if not self.corpus.is_one_of(doc_id, answers)]
+        if self.margin is None:
+            return ranks
+        limit = self._score(query_id, own) - self.margin
         return [
-            rank
-            for rank, doc_id in enumerate(self.top[query_id], 1)
-            if not self.corpus.is_one_of(doc_id, answers)
-            and (self.margin is None or self._score(query_id, doc_id) < limit)
+            rank for rank in ranks if self._score(query_id, self.top[query_id][rank - 1]) < limit
         ]
 
     def _score(self, query_id: str, doc_id: str) -> float:
@@ -217,6 +215,11 @@ class HardNegatives:
             problem = f'{input_name(self.run_path)} has no score for the positive "{doc_id}"'
             raise UserError(problem, f"search deeper, or leave {flag('margin')} out")
         return self.run[query_id][doc_id]
+
+
+def _query_and_document_ids(example: Record) -> tuple[str, str]:
+    """Return the ids of an example's query and document, by default its own."""
+    return str(example.get("query_id", example["id"])), str(example.get("doc_id", example["id"]))
 
 
 def _query_digest(example: Record) -> bytes:
@@ -239,8 +242,8 @@ class Teacher:
             problem = 'the example has no "negative_ids" of its negatives'
             more = f"{flag('negatives_from')}, or {flag('qrels')} with lower grades"
             raise UserError(problem, f"add negatives with {more}")
-        query_id = str(example.get("query_id", example["id"]))
-        every = [str(example.get("doc_id", example["id"])), *map(str, ids)]
+        query_id, own = _query_and_document_ids(example)
+        every = [own, *map(str, ids)]
         return {**example, "scores": [self.score(query_id, doc_id) for doc_id in every]}
 
     def score(self, query_id: str, doc_id: str) -> float:

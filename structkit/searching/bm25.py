@@ -15,6 +15,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Any, Self
 
 import numpy as np
@@ -200,15 +201,13 @@ class WordIndex:
     def __init__(self, parts: Sequence[tuple[Postings, IntArray]]) -> None:
         self.parts = parts
         self.lengths: Counts = scatter_rows([(part.lengths, numbers) for part, numbers in parts])
-        self._looked_up: dict[
-            str, tuple[IntArray, Counts]
-        ] = {}  # a question's words, several times
+        # a question's words are looked up several times
+        self._having = lru_cache(MAX_CACHED_WORDS)(partial(_documents_and_counts, parts))
 
     def scores(self, asked: Iterable[str] | Mapping[str, float]) -> Floats:
         """Return BM25 of each document, (documents,); words may have weights."""
         total = np.zeros(len(self.lengths))
-        weights = asked if isinstance(asked, Mapping) else Counter(asked)
-        for word, weight in weights.items():
+        for word, weight in Counter(asked).items():
             documents, counts = self._having(word)
             total[documents] += weight * self._bm25(documents, counts)
         return total
@@ -227,7 +226,7 @@ class WordIndex:
         columns: dict[str, Counts] = {}
         for word in asked:
             if not any(same_stem(word, other) for other in columns):
-                columns[word] = self._counts_of(word, itself=True)
+                columns[word] = self._counts_of_stem(word)
         return np.array([*columns.values()], np.int32).reshape(len(columns), len(self.lengths)).T
 
     def idf_of(self, asked: Iterable[str]) -> dict[str, float]:
@@ -241,14 +240,13 @@ class WordIndex:
         known = self.idf_of(words)
         for word in words:
             if word not in known:
-                having = int(np.count_nonzero(self._counts_of(word, itself=False)))
+                having = int(np.count_nonzero(self._counts_of_stem(word)))
                 known[word] = idf(len(self.lengths), having)
         return known
 
-    def _counts_of(self, word: str, *, itself: bool) -> Counts:
+    def _counts_of_stem(self, word: str) -> Counts:
         """Count the words with a word's stem in each document, (documents,)."""
-        stems = (other for other in self._near(word) if same_stem(word, other))
-        return self._count(other for other in stems if itself or other != word)
+        return self._count(other for other in self._near(word) if same_stem(word, other))
 
     def _forms(self, word: str) -> Iterator[tuple[Counts, float]]:
         """Yield counts of other forms of a word in each document, (documents,), and their weights.
@@ -285,26 +283,25 @@ class WordIndex:
             total[documents] += counts
         return total
 
-    def _having(self, word: str) -> tuple[IntArray, Counts]:
-        """Return the documents that have a word, and its count in each."""
-        if word in self._looked_up:
-            return self._looked_up[word]
-        some = [(np.empty(0, np.int64), np.empty(0, np.int32))]
-        for part, numbers in self.parts:
-            if (place := part.place(word)) is not None:
-                postings = slice(part.starts[place], part.starts[place + 1])
-                own = numbers[part.documents[postings]]
-                some.append((own[own >= 0], part.counts[postings][own >= 0]))
-        documents, counts = map(np.concatenate, zip(*some, strict=True))
-        if len(self._looked_up) > MAX_CACHED_WORDS:
-            self._looked_up.clear()
-        self._looked_up[word] = documents, counts
-        return documents, counts
-
     def _bm25(self, having: IntArray, counts: Counts) -> Floats:
         """Return BM25 of a word in each document that has it, by its counts."""
         shares = saturation(counts, self.lengths[having], self.lengths.mean())
         return idf(len(self.lengths), len(having)) * shares
+
+
+def _documents_and_counts(
+    parts: Sequence[tuple[Postings, IntArray]], word: str
+) -> tuple[IntArray, Counts]:
+    """Return the documents that have a word, by their numbers, and its count in each."""
+    some = [(np.empty(0, np.int64), np.empty(0, np.int32))]
+    for part, numbers in parts:
+        if (place := part.place(word)) is not None:
+            kept = slice(part.starts[place], part.starts[place + 1])
+            documents = numbers[part.documents[kept]]
+            here = documents >= 0
+            some.append((documents[here], part.counts[kept][here]))
+    documents, counts = map(np.concatenate, zip(*some, strict=True))
+    return documents, counts
 
 
 def page_scores(

@@ -13,7 +13,7 @@ import numpy as np
 from structkit.embeddings.reading import Embeddings, same_model
 from structkit.embeddings.vectors import IntArray, Vectors
 from structkit.errors import UserError
-from structkit.records.jsonl import input_name
+from structkit.records.jsonl import Record, input_name
 from structkit.searching.hits import Hit, Searcher, row_record
 from structkit.searching.index import Index
 from structkit.searching.options import SearchOptions
@@ -62,10 +62,7 @@ class Exact(Searcher):
         self.dimensions, self.model = corpus.dimensions, corpus.model
         self.cut = corpus.meta.get("dimensions")
 
-    def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
-        return self.search_rows(queries, None, k)
-
-    def search_rows(self, queries: Vectors, starts: IntArray | None, k: int) -> list[list[Hit]]:
+    def search(self, queries: Vectors, k: int, starts: IntArray | None = None) -> list[list[Hit]]:
         firsts = np.arange(len(queries)) if starts is None else starts
         of_queries = np.split(queries, firsts[1:])
         if self.candidates is None:
@@ -80,13 +77,12 @@ class Exact(Searcher):
         doc_ids, explain = self.index.doc_ids, self.options.explain
         hits = []
         for rows, (scores, documents) in zip(of_queries, ranked, strict=True):
-            named = zip(documents.tolist(), scores.tolist(), strict=True)
-            found = [Hit(doc_ids[number], score) for number, score in named]
+            best: list[Record | None] = [None] * len(documents)
             if explain:
-                best = self.index.best_rows(rows, documents).tolist()
-                shown = (row_record(self.corpus, row) for row in best)
-                found = [hit._replace(best=row) for hit, row in zip(found, shown, strict=True)]
-            hits.append(found)
+                found = self.index.best_rows(rows, documents)
+                best = [row_record(self.corpus, row) for row in found.tolist()]
+            named = zip(documents.tolist(), scores.tolist(), best, strict=True)
+            hits.append([Hit(doc_ids[number], score, row) for number, score, row in named])
         return hits
 
     def among(self, queries: Vectors, firsts: IntArray, k: int) -> list[IntArray]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,34 +25,31 @@ if TYPE_CHECKING:
     from structkit.searching.lexical import LexicalIndex  # `ask` has its own
 
 Scores = dict[str, float]  # doc_id -> score
+WeightedRanking = tuple[Scores, float]
 DEPTH_GAP = 0.01  # between the scores of two depths
 RRF_RANK_OFFSET = 60  # added to every rank: Cormack, Clarke and Büttcher, SIGIR 2009
 
 
 def rankings_by_query(
     runs: Sequence[Run], weights: Sequence[float]
-) -> Iterator[tuple[str, list[Scores], list[float]]]:
+) -> Iterator[tuple[str, list[WeightedRanking]]]:
     """Yield each query with the rankings of its runs and their weights.
 
     >>> list(rankings_by_query([{"q": {"a": 1.0}}, {"r": {"b": 2.0}}], [0.5, 1.0]))
-    [('q', [{'a': 1.0}], [0.5]), ('r', [{'b': 2.0}], [1.0])]
+    [('q', [({'a': 1.0}, 0.5)]), ('r', [({'b': 2.0}, 1.0)])]
     """
-    for query_id in dict.fromkeys(query_id for run in runs for query_id in run):
-        having = [
-            (run, weight) for run, weight in zip(runs, weights, strict=True) if query_id in run
-        ]
-        yield query_id, [run[query_id] for run, _ in having], [weight for _, weight in having]
+    for query_id in dict.fromkeys(chain.from_iterable(runs)):
+        weighted = zip(runs, weights, strict=True)
+        yield query_id, [(run[query_id], weight) for run, weight in weighted if query_id in run]
 
 
-def weighted_sum(
-    rankings: Iterable[Scores], weights: Iterable[float], points: Callable[[Scores], Scores]
-) -> Scores:
+def weighted_sum(rankings: Iterable[WeightedRanking], points: Callable[[Scores], Scores]) -> Scores:
     """Return the sum of each document's weighted points, 0 if a ranking lacks it.
 
     It does not depend on the order of the rankings: equal points tie.
     """
     parts: dict[str, list[float]] = {}
-    for documents, weight in zip(rankings, weights, strict=True):
+    for documents, weight in rankings:
         for doc_id, value in points(documents).items():
             parts.setdefault(doc_id, []).append(weight * value)
     return {doc_id: _finite_sum(each) for doc_id, each in parts.items()}
@@ -87,9 +85,9 @@ def hybrid_hits(dense: Sequence[Hit], lexical: Sequence[Hit], k: int, share: flo
     [Hit(doc_id='b', score=0.5, best=None), Hit(doc_id='a', score=0.5, best=None)]
     """
     best = {hit.doc_id: hit.best for hit in dense}
-    rankings = [{hit.doc_id: hit.score for hit in hits} for hits in (dense, lexical) if hits]
-    shares = [each for hits, each in ((dense, share), (lexical, 1 - share)) if hits]
-    total = weighted_sum(rankings, shares, min_max)
+    weighted = ((dense, share), (lexical, 1 - share))
+    rankings = (({hit.doc_id: hit.score for hit in hits}, each) for hits, each in weighted if hits)
+    total = weighted_sum(rankings, min_max)
     return top_hits(round_to_float32(total), k, best)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
@@ -19,7 +18,6 @@ from structkit.embeddings.reading import (
     document_id,
     read_embeddings,
     same_model,
-    stack_rows,
     vector,
 )
 from structkit.embeddings.vectors import (
@@ -57,10 +55,7 @@ class Hit(NamedTuple):
 
 
 Ranked = tuple[str, list[Hit]]  # a query, and its hits, best first
-QueryBatch = tuple[list[str], Vectors]  # the queries of some embeddings, and these
-SearchBatch = tuple[
-    list[str], Vectors, IntArray | None
-]  # queries, and with maxsim their first rows
+QueryRow = tuple[str, Vectors]  # a query, and its embedding or a row of it
 
 
 def run_records(query_id: str, ranked: Iterable[Hit]) -> Iterator[Record]:
@@ -147,15 +142,12 @@ class Searcher(ABC):
     cut: int | None = None  # to how many dimensions the corpus was cut, if it was
 
     @abstractmethod
-    def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
-        """Return at most k hits for each query (queries, dimensions), best first."""
+    def search(self, queries: Vectors, k: int, starts: IntArray | None = None) -> list[list[Hit]]:
+        """Return at most k hits for each query (queries, dimensions), best first.
 
-    def search_rows(self, queries: Vectors, starts: IntArray, k: int) -> list[list[Hit]]:
-        """Return at most k hits for each query by maxsim, best first.
-
-        `queries` are the rows of all, `starts` the first row of each (queries,).
+        By maxsim, `queries` are the rows of all, and `starts` the first row of each (queries,). A
+        backend without maxsim refuses it when it opens a corpus.
         """
-        raise UserError("this backend has no maxsim", f"search with {flag('backend', 'exact')}")
 
 
 class Backend(Contract):
@@ -221,63 +213,47 @@ def dense_rankings(
     """
     summed = similarity == "maxsim"
     if queries.lines.files[0].endswith(MATRIX_ENDINGS):
-        batches = _query_matrices(searcher, queries, summed=summed)
+        rows = _query_matrices(searcher, queries, summed=summed)
     elif encoding:
-        batches = _query_texts(searcher, queries, encoding, note, summed=summed)
+        rows = _query_texts(searcher, queries, encoding, note, summed=summed)
     else:
-        batches = _query_records(searcher, queries, summed=summed)
+        rows = _query_records(searcher, queries, summed=summed)
     size = max(1, min(QUERIES_PER_BATCH, MAX_HELD_RESULTS // k))
-    for ids, vectors, starts in _row_batches(batches) if summed else _vector_batches(batches, size):
+    groups = groupby(rows, itemgetter(0)) if summed else ((row[0], [row]) for row in rows)
+    every = ((name, [row for _, row in own]) for name, own in groups)
+    seen = set[str]()
+    while some := list(islice(every, MAXSIM_QUERIES_PER_BATCH if summed else size)):
+        ids = [name for name, _ in some]
+        for name in ids:
+            add_new(name, seen)  # the rows of a query stand together
+        vectors = np.stack([row for _, own in some for row in own])
         if similarity == "cosine" and not are_unit(Matrix([vectors]), 1e-6):
             vectors = normalize_rows(vectors)
+        ends = np.cumsum([len(own) for _, own in some])
+        starts = np.array([0, *ends[:-1]]) if summed else None
         try:
-            if starts is None:
-                hits = searcher.search(vectors, k)
-            else:
-                hits = searcher.search_rows(vectors, starts, k)
+            hits = searcher.search(vectors, k, starts)
         except UserError as error:
             raise error.at(f'query "{ids[0]}"') from None
         yield from zip(ids, hits, strict=True)
 
 
-def _vector_batches(batches: Iterable[QueryBatch], size: int) -> Iterator[SearchBatch]:
-    """Yield `size` queries of one vector each."""
-    for ids, vectors in batches:
-        for first in range(0, len(ids), size):
-            yield ids[first : first + size], vectors[first : first + size], None
-
-
-def _row_batches(batches: Iterable[QueryBatch]) -> Iterator[SearchBatch]:
-    """Yield some queries with all their rows. Errors: rows of a query that are apart."""
-    rows = (row for batch in batches for row in zip(*batch, strict=True))
-    queries = ((name, [row for _, row in own]) for name, own in groupby(rows, itemgetter(0)))
-    seen = set[str]()
-    while some := list(islice(queries, MAXSIM_QUERIES_PER_BATCH)):
-        for name, _ in some:
-            add_new(name, seen)
-        ends = np.cumsum([len(own) for _, own in some])
-        vectors = np.stack([row for _, own in some for row in own])
-        yield [name for name, _ in some], vectors, np.array([0, *ends[:-1]])
-
-
-def _query_records(searcher: Searcher, queries: Records, *, summed: bool) -> Iterator[QueryBatch]:
-    def parse(record: Record) -> tuple[str, array[float]]:
+def _query_records(searcher: Searcher, queries: Records, *, summed: bool) -> Iterator[QueryRow]:
+    def parse(record: Record) -> QueryRow:
         name = document_id(record) if summed else record["id"]
-        return name, vector(record, dimensions=searcher.dimensions)
+        return name, np.frombuffer(vector(record, dimensions=searcher.dimensions), np.float32)
 
-    rows = (row for _, row in parse_each(queries, parse))
-    while batch := list(islice(rows, QUERIES_PER_BATCH)):
-        yield [query_id for query_id, _ in batch], stack_rows(row for _, row in batch)
+    return (row for _, row in parse_each(queries, parse))
 
 
-def _query_matrices(searcher: Searcher, queries: Records, *, summed: bool) -> Iterator[QueryBatch]:
+def _query_matrices(searcher: Searcher, queries: Records, *, summed: bool) -> Iterator[QueryRow]:
     embeddings = read_embeddings(queries.lines.files)
     file = queries.lines.files[0]
     same_model(embeddings.model, searcher.model, file, "the corpus")
     _check_dimensions(embeddings.dimensions, searcher, file)
     names = embeddings.doc_ids if summed else embeddings.ids
     for first, block in row_blocks(embeddings.vectors):
-        yield names[first : first + len(block)], block
+        yield from zip(names[first : first + len(block)], block, strict=True)
 
 
 def _query_texts(
@@ -287,7 +263,7 @@ def _query_texts(
     note: Callable[[Record], Record],
     *,
     summed: bool,
-) -> Iterator[QueryBatch]:
+) -> Iterator[QueryRow]:
     same_model(encoding.meta()["model_sha256"], searcher.model, "a query", "the corpus")
     if searcher.cut:
         encoding.dimensions = encoding.dimensions or searcher.cut
@@ -295,7 +271,8 @@ def _query_texts(
     try:
         for rows, vectors in encoding.embedded(records):
             _check_dimensions(vectors.shape[1], searcher, "the model")
-            yield [row.document if summed else row.id for row in rows], vectors
+            names = (row.document if summed else row.id for row in rows)
+            yield from zip(names, vectors, strict=True)
     except UserError as error:
         raise queries.place(error) from None
 

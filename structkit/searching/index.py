@@ -65,10 +65,7 @@ def tie_ranks(doc_ids: Sequence[str]) -> IntArray:
     >>> tie_ranks(["b", "a", "c"]).tolist()
     [1, 2, 0]
     """
-    order = sorted(range(len(doc_ids)), key=doc_ids.__getitem__, reverse=True)
-    place_of = np.empty(len(order), np.int64)
-    place_of[order] = np.arange(len(order))
-    return place_of
+    return np.argsort(sorted(range(len(doc_ids)), key=doc_ids.__getitem__, reverse=True))
 
 
 def top_k(scores: Vectors, place: IntArray, k: int) -> IntArray:
@@ -195,9 +192,9 @@ class Index:
 
         `queries` are its rows, one without maxsim. Of equally good rows, the first.
         """
-        found = np.empty(len(documents), np.int64)
+        found = []
         exact = queries.astype(np.float64)
-        for rank, document in enumerate(documents):
+        for document in documents:
             first, last = self.starts[document], self.starts[document + 1]
             best = 0
             if last - first > 1:
@@ -205,8 +202,8 @@ class Index:
                 same = (np.broadcast_to(query, vectors.shape) for query in exact)
                 scores = np.max([self.pairwise(each, vectors) for each in same], axis=0)
                 best = int(np.argmax(scores))
-            found[rank] = self.rows[first + best]
-        return found
+            found.append(self.rows[first + best])
+        return np.array(found)
 
     def _blocks(self, documents: IntArray) -> Iterator[IntArray]:
         """Yield some documents at a time, of about `block` rows together."""

@@ -148,12 +148,8 @@ def _rows_from(rows: Sequence[Line], begin: int, maximum: int) -> list[Line]:
 
 def _trim_blank_rows(rows: Sequence[Line]) -> list[Line]:
     """Return rows without blank ones at both ends."""
-    chosen = list(rows)
-    while chosen and not chosen[-1].text:
-        chosen.pop()
-    while chosen and not chosen[0].text:
-        chosen.pop(0)
-    return chosen
+    full = [at for at, row in enumerate(rows) if row.text]
+    return list(rows[full[0] : full[-1] + 1]) if full else []
 
 
 def _word_weights(text: str, terms: Set[str]) -> Counter[str]:

@@ -46,7 +46,7 @@ def listing(
     run: Iterable[Record],
     questions: Mapping[str, str],
     documents: Mapping[str, Record],
-    width: int | None,
+    width: int,
     rows: int = 3,
 ) -> str:
     """Return run records as a list: rank, place and score, and under them the best lines.
@@ -54,7 +54,7 @@ def listing(
     `questions` are texts by query id, `documents` records by id; a missing one is replaced by the
     hit. At most `rows` lines of each are shown.
     """
-    width = max(width or 80, MIN_LIST_COLUMNS)
+    width = max(width, MIN_LIST_COLUMNS)
     shown = io.StringIO()
     console = Console(
         file=shown, force_terminal=True, width=width, highlight=False, no_color=not colored()
@@ -72,12 +72,13 @@ def listing(
             best, around = (
                 best_rows(document, question, n, width - RANK_COLUMNS - 2) for n in (1, rows)
             )
-            for line in (*_heading(hit, document, question, best, width), *_excerpt(around, width)):
-                console.print(line, no_wrap=True, overflow="ellipsis")
+            lines = [*_heading(hit, document, question, best, width), *_excerpt(around, width)]
             if also := hit.get("also_in"):
                 more = f" and {len(also) - 1} more" if len(also) > 1 else ""
-                line = Text(f"{' ' * RANK_COLUMNS}also in {printable(also[0])}{more}", "dim")
-                console.print(line, no_wrap=True, overflow="ellipsis")
+                line = f"{' ' * RANK_COLUMNS}also in {printable(also[0])}{more}"
+                lines.append(Text(line, "dim"))
+            for each in lines:
+                console.print(each, no_wrap=True, overflow="ellipsis")
             console.print()
     return shown.getvalue().rstrip("\n")
 

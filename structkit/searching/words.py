@@ -228,19 +228,6 @@ def query_parts(query: str) -> tuple[str, ...]:
     )
 
 
-def is_related(one: str, other: str) -> bool:
-    """Return whether two words have the same stem, or one begins with the other.
-
-    >>> is_related("routing", "router"), is_related("config", "configuration")
-    (True, True)
-    >>> is_related("context", "content")
-    False
-    """
-    if one[:MIN_STEM_CHARACTERS] != other[:MIN_STEM_CHARACTERS]:  # the usual case
-        return False
-    return shortens(one, other) or same_stem(one, other)
-
-
 @lru_cache(maxsize=1 << 16)
 def _stem_starts(terms: tuple[str, ...]) -> frozenset[str]:
     return frozenset(term[:MIN_STEM_CHARACTERS] for term in terms)
@@ -248,11 +235,11 @@ def _stem_starts(terms: tuple[str, ...]) -> frozenset[str]:
 
 @lru_cache(maxsize=1 << 16)
 def _related_terms(terms: tuple[str, ...], word: str) -> frozenset[str]:
-    return frozenset(term for term in terms if is_related(term, word))
+    return frozenset(term for term in terms if same_stem(term, word) or shortens(term, word))
 
 
 def related_terms(terms: Sequence[str], words: Iterable[str]) -> list[frozenset[str]]:
-    """Return the terms that are like each word.
+    """Return the terms with the stem of each word, or of which one begins with the other.
 
     >>> [sorted(each) for each in related_terms(["conf", "route"], ["config", "of", "router"])]
     [['conf'], [], ['route']]
@@ -327,11 +314,9 @@ def occurrences(text: str, terms: Set[str]) -> tuple[Span, ...]:
         if match[1]:
             pieces = [(at, min(at + size, last)) for at in range(first, last) for size in (2, 1)]
         elif not is_term(fold(match[2]), terms):
-            cuts = [
-                first,
-                *(at for cut in NAME_PART_BREAK.finditer(plain, first, last) for at in cut.span()),
-            ]
-            pieces = list(zip(cuts[::2], [*cuts[1::2], last], strict=True))
+            breaks = NAME_PART_BREAK.finditer(plain, first, last)
+            ends = [first, *chain.from_iterable(each.span() for each in breaks), last]
+            pieces = list(zip(ends[::2], ends[1::2], strict=True))
         for start, end in pieces:
             if is_term(fold(plain[start:end]), terms):
                 span = places[start][0], places[end - 1][1]

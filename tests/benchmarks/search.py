@@ -128,7 +128,7 @@ def maxsim(given: Given, folder: Path, documents: int = 10_000) -> None:
         options = SearchOptions(similarity="maxsim", index=index)
         searcher = load("backend", name)().open(corpus, options)
         before = time.process_time()
-        hits = [searcher.search_rows(each, start, K)[0] for each in queries]
+        hits = [searcher.search(each, K, start)[0] for each in queries]
         seconds.append((time.process_time() - before) / len(queries))
         found.append([{hit.doc_id for hit in of_query} for of_query in hits])
     title = f"search --similarity maxsim, {documents:,} documents of 100 rows"
