@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from typing import ClassVar
 
 from structkit import plugin
 from structkit.formats.codesearchnet import SAME_NAMES, function_row
@@ -37,10 +35,10 @@ def read_function(row: Fields) -> Record:
 class Format(plugin.Format):
     """Functions."""
 
-    names: ClassVar[Mapping[str, str]] = SAME_NAMES
+    names = SAME_NAMES
     """The field names to write."""
 
-    files: ClassVar[tuple[str, ...]] = ("{}.jsonl", "*_{}_*.jsonl.gz", "*.jsonl", "*.parquet")
+    files = ("{}.jsonl", "*_{}_*.jsonl.gz", "*.jsonl", "*.parquet")
     """The usual names of files, by split."""
 
     def parts(self, split: str) -> Parts:

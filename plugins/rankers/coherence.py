@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from structkit.ranking.reranking import Candidate, Query
 class Ranker(plugin.Ranker):
     """The sum of a file's scores, given to its best hit."""
 
-    weight: ClassVar[float] = 0.5
+    weight = 0.5
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
         """Return 0 … 1 for the best hit of each file, relative to the best file; else 0."""

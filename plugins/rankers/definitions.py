@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
-from typing import ClassVar
 
 import numpy as np
 
@@ -31,7 +30,7 @@ class Ranker(plugin.Ranker):
     If no hit defines a symbol that is the whole query, those count that pass it on to others.
     """
 
-    weight: ClassVar[float] = 2.0
+    weight = 2.0
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
         """Return 0 … 1 for each hit; at most 0.25 if the query has more words than the symbol."""
@@ -49,7 +48,7 @@ class Ranker(plugin.Ranker):
             )
             for hit in hits
         ]
-        if alone and asked and max(best, default=0.0) < SPELLED * ELSEWHERE:
+        if alone and max(best, default=0.0) < SPELLED * ELSEWHERE:
             name = re.compile(rf"\b{re.escape(asked[0][-1])}\b")
             passed = [SPELLED * ELSEWHERE * reexports(hit, name) for hit in hits]
             best = [*map(max, best, passed)]

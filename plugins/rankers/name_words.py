@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 
@@ -21,7 +20,7 @@ class Ranker(plugin.Ranker):
     A hit without names has its heading, at half the value.
     """
 
-    weight: ClassVar[float] = 0.5
+    weight = 0.5
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
         """Return 0 … 1 for each hit."""

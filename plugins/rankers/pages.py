@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 
@@ -23,7 +22,7 @@ class Ranker(plugin.Ranker):
     same stem are equal.
     """
 
-    weight: ClassVar[float] = 3.0
+    weight = 3.0
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
         """Return 0 … 1 for each hit."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from structkit.ranking.reranking import Candidate, Query
 class Ranker(plugin.Ranker):
     """Files of kinds that rarely answer, recognized by their paths; each kind demotes once."""
 
-    weight: ClassVar[float] = 1.0
+    weight = 1.0
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
         """Return -1 for each reason to demote a hit, 0 without one."""

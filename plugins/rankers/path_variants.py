@@ -8,7 +8,6 @@ from collections.abc import Collection, Sequence
 from functools import lru_cache
 from itertools import chain
 from posixpath import splitext
-from typing import ClassVar
 
 import numpy as np
 
@@ -27,7 +26,7 @@ VERSION = re.compile(r"(?:^|/)v(\d{1,4})(?=/)", re.IGNORECASE)  # a folder
 class Ranker(plugin.Ranker):
     """Variants of files: older versions, headers beside their source, files for Windows alone."""
 
-    weight: ClassVar[float] = 1.0
+    weight = 1.0
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
         """Return -1 for each reason to demote a hit, 0 without one."""

@@ -80,8 +80,8 @@ class Judged:
     qrels: Qrels
     corpus: Corpus
     query_text: TextOf
-    per_query: int | None = None
-    seed: int = 0
+    per_query: int | None
+    seed: int
     seen: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -155,12 +155,12 @@ class HardNegatives:
 
     run_path: str
     corpus: Corpus
-    qrels: Qrels = field(default_factory=dict)
-    depth: int = 100
-    per_query: int = 1
-    margin: float | None = None
-    seed: int = 0
-    teacher: Teacher | None = None
+    qrels: Qrels
+    depth: int
+    per_query: int
+    margin: float | None
+    seed: int
+    teacher: Teacher | None
 
     def __post_init__(self) -> None:
         self.run = read_run(self.run_path)

@@ -93,8 +93,7 @@ class Postings:
         order = np.argsort(word.astype(np.int64) << 32 | document, kind="stable")
         sizes = np.bincount(word, minlength=len(names))
         used = np.flatnonzero(sizes)
-        if len(used) < len(names):
-            names = [names[number] for number in used.tolist()]
+        names = [names[number] for number in used.tolist()]
         starts = np.concatenate(([0], np.cumsum(sizes[used]))).astype(np.int64)
         columns = (each[order].astype(np.int32) for each in (document, counts))
         return cls([*names], lengths, starts, *columns)
@@ -113,13 +112,12 @@ class Postings:
         texts, words, counts = bags.spread(parts)
         lengths = np.bincount(texts, counts, bags.size).astype(np.int32)
         names = sorted(number)
-        place = np.empty(len(names), np.int64)
-        place[[number[name] for name in names]] = np.arange(len(names))
+        place = np.argsort([number[name] for name in names])  # of each number
         keys = place[words] << 32 | texts
         order = np.argsort(keys)
         keys = keys[order]
         first = np.flatnonzero(np.diff(keys, prepend=-1))  # several pieces may have a word
-        counts = np.add.reduceat(counts[order], first) if len(first) else counts
+        counts = np.add.reduceat(counts[order], first)
         return cls.of(names, lengths, keys[first] >> 32, keys[first] & TEXT_NUMBER_BITS, counts)
 
     @classmethod

@@ -32,7 +32,7 @@ from structkit.embeddings.vectors import (
 from structkit.errors import UserError, flag, program
 from structkit.records.fields import items, query_text
 from structkit.records.jsonl import Record, Records, add_new, parse_each
-from structkit.records.output import Output, write_records
+from structkit.records.output import Output
 from structkit.registry import Contract
 from structkit.scoring.runs import check_columns
 from structkit.searching.options import SearchOptions
@@ -67,12 +67,8 @@ def run_records(query_id: str, ranked: Iterable[Hit]) -> Iterator[Record]:
 
 def write_run(records: Iterable[Record], path: str = "-", format: str | None = None) -> None:
     """Write run records as JSONL, or as `trec`, whole or not at all."""
-    if format != "trec":
-        write_records(records, path)
-        return
     with Output(path) as output:
-        for record in records:
-            output.write(trec_line(record))
+        output.write_records(map(trec_line, records) if format == "trec" else records)
 
 
 def trec_line(record: Record) -> bytes:

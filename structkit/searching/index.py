@@ -81,17 +81,6 @@ def top_k(scores: Vectors, place: IntArray, k: int) -> IntArray:
     return candidates[np.lexsort((place[candidates], -scores[candidates]))][:k]
 
 
-def number_documents(doc_ids: Sequence[str]) -> tuple[list[str], IntArray]:
-    """Return the documents by first row, and each row's document number, (rows,).
-
-    >>> number_documents(["b", "a", "b"])
-    (['b', 'a'], array([0, 1, 0]))
-    """
-    numbers: dict[str, int] = {}
-    rows = [numbers.setdefault(doc_id, len(numbers)) for doc_id in doc_ids]
-    return list(numbers), np.array(rows, np.int64)
-
-
 def float32_scores(queries: Vectors, rows: Vectors, similarity: str) -> Vectors:
     """Return the scores of queries and rows, (queries, rows), in float32.
 
@@ -122,12 +111,14 @@ class Index:
         if similarity in ("cosine", "maxsim"):
             self.similarity = "dot"
         self.pairwise = PAIRWISE[self.similarity]
-        self.doc_ids, self.document = number_documents(corpus.doc_ids)  # of each row, (rows,)
+        numbers: dict[str, int] = {}
+        of_rows = [numbers.setdefault(doc_id, len(numbers)) for doc_id in corpus.doc_ids]
+        self.doc_ids, self.document = list(numbers), np.array(of_rows)  # of each row, (rows,)
         self.place = tie_ranks(self.doc_ids)
         self.rows = np.argsort(self.document, kind="stable")  # rows of a document together
         self.vectors = rows.take(self.rows)  # (rows, dimensions)
-        counts = np.bincount(self.document, minlength=len(self.doc_ids))
-        self.starts = np.concatenate(([0], np.cumsum(counts)))  # (documents + 1,)
+        self.lengths = np.bincount(self.document)  # rows of each document
+        self.starts = np.concatenate(([0], np.cumsum(self.lengths)))  # (documents + 1,)
 
     def search(
         self,
@@ -166,7 +157,7 @@ class Index:
 
     def rows_of(self, documents: IntArray) -> tuple[Vectors, IntArray]:
         """Return the rows of documents, one after the other, and the first row of each."""
-        lengths = self.starts[documents + 1] - self.starts[documents]
+        lengths = self.lengths[documents]
         ends = np.cumsum(lengths)
         first, last = self.starts[documents[0]], self.starts[documents[-1] + 1]
         if last - first == ends[-1] and (np.diff(documents) > 0).all():
@@ -207,7 +198,7 @@ class Index:
 
     def _blocks(self, documents: IntArray) -> Iterator[IntArray]:
         """Yield some documents at a time, of about `block` rows together."""
-        ends = np.cumsum(self.starts[documents + 1] - self.starts[documents])
+        ends = np.cumsum(self.lengths[documents])
         first = before = 0
         while first < len(documents):
             last = max(int(np.searchsorted(ends, before + self.block, side="right")), first + 1)
@@ -253,7 +244,7 @@ class Shortlist:
         order = np.lexsort((-scores, query))
         last = order[self._ranks(query[order]) == self.k - 1]
         least = scores[last] - self.slack[query[last]]
-        self.least[query[last]] = np.maximum(self.least[query[last]], least.astype(np.float32))
+        np.maximum.at(self.least, query[last], least.astype(np.float32))
         kept = np.flatnonzero(scores >= self.least[query])
         self.pairs, self.new = [(query[kept], document[kept], scores[kept])], 0
         if len(kept) > 4 * self.k * len(self.least):

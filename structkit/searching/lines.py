@@ -58,19 +58,17 @@ def best_rows(record: Record, question: str, maximum: int, width: int) -> list[L
     field, text = field_and_text(record)
     if not field:
         return []
-    terms, first, prose = (
-        frozenset(folded_words(question)),
-        first_line_number(record),
-        field in PROSE_FIELDS,
-    )
-    line, quote = (record.get(name) for name in ("line", "quote"))
-    if prose and isinstance(quote, str) and quote in text:
-        own = text[text.index(quote) :]
-        rows = [*_fold(own, line if type(line) is int else None, width, prose)]
-        return _without_margin(_trim_blank_rows(rows[:maximum]), terms)
+    terms, prose = frozenset(folded_words(question)), field in PROSE_FIELDS
+    first, line, quote = first_line_number(record), record.get("line"), record.get("quote")
+    line = line if type(line) is int else None
+    start = text.find(quote) if prose and isinstance(quote, str) else -1
+    if start >= 0:
+        text, first = text[start:], line
     rows = [*_fold(text, first, width, prose)]
     numbers = [row.number for row in rows]
-    if type(line) is int and line in numbers:
+    if start >= 0:
+        shown = _rows_from(rows, 0, maximum)
+    elif line is not None and line in numbers:
         shown = _rows_with_symbol(rows, numbers.index(line), maximum, record)
     else:
         shown = _rows_from(rows, _best_row(rows, terms) - maximum // 2, maximum)
@@ -114,10 +112,8 @@ def _rows_with_symbol(rows: Sequence[Line], best: int, maximum: int, record: Rec
     before, after = list[Line](), 0
     if signature is not None and signature < best and maximum >= MIN_CONTEXT_ROWS:
         before, after, maximum = [rows[signature]], signature + 1, maximum - 1
-    starts, nearest = (
-        starts_blocks([row.text for row in rows]),
-        range(best, max(best - maximum, -1), -1),
-    )
+    starts = starts_blocks([row.text for row in rows])
+    nearest = range(best, max(best - maximum, -1), -1)
     begin = next((at for at in nearest if at == signature or starts[at]), None)
     begin = best - maximum // 2 if begin is None else begin
     return [*before, *_rows_from(rows[after:], begin - after, maximum)]
@@ -143,12 +139,8 @@ def _best_row(rows: Sequence[Line], terms: Set[str]) -> int:
 def _rows_from(rows: Sequence[Line], begin: int, maximum: int) -> list[Line]:
     """Return `maximum` rows from one on, without blank ones at both ends."""
     first = max(0, min(begin, len(rows) - maximum))
-    return _trim_blank_rows(rows[first : first + maximum])
-
-
-def _trim_blank_rows(rows: Sequence[Line]) -> list[Line]:
-    """Return rows without blank ones at both ends."""
-    full = [at for at, row in enumerate(rows) if row.text]
+    shown = range(first, min(first + maximum, len(rows)))
+    full = [place for place in shown if rows[place].text]
     return list(rows[full[0] : full[-1] + 1]) if full else []
 
 
