@@ -75,12 +75,11 @@ def add_rows(encoder: Encoder, settings: Any) -> None:
     if isinstance(encoder.model, TableModel):
         problem = "the model is a table of token vectors, which do not depend on their text"
         raise UserError(problem, "start from a transformer")
-    before = encoder.row_tokens
-    skipped = before.skipped
+    skipped = encoder.row_tokens.skipped
     if settings.skip_punctuation != bool(skipped):
         skipped = list(string.punctuation) if settings.skip_punctuation else []
     said = {"skipped": skipped, "query_expansion": settings.query_expansion}
-    encoder.row_tokens = RowTokens(encoder.tokenizer, said | {"attend": before.attend})
+    encoder.row_tokens = RowTokens(encoder.tokenizer, said)
     encoder.part, encoder.similarity, encoder.normalize = "tokens", "maxsim", True
     head = list(encoder.head or ())
     projects = any(isinstance(each, Dense) for each in head)

@@ -11,10 +11,9 @@ Tests: tests/learning/test_sentence_folders.py.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from structkit.errors import UserError, flag
@@ -52,7 +51,6 @@ KEPT_FIELDS = (
     "part",
     "skipped",
     "query_expansion",
-    "attend",
 )
 TABLE_MODULE = "StaticEmbedding"  # the module of token vectors and their mean
 LIBRARY_PREFIX = "sentence_transformers."
@@ -75,20 +73,11 @@ TOKEN_OUTPUT = "token_embeddings"
 # names of prompts for a side; the first one present counts, also if empty
 PROMPT_NAMES = {"query": ("query",), "document": ("document", "passage", "corpus")}
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
-# models that give a row per token: types of sentence-transformers 6 and of PyLate 1, the first kind
+# types of models that give a row per token, of sentence-transformers 6 and of PyLate 1
 MULTI_VECTOR_TYPE = "MultiVectorEncoder"
 PYLATE_TYPE = "ColBERT"
 STANFORD_ARCHITECTURE = "HF_ColBERT"
 PYLATE_DENSE = "pylate.models.Dense.Dense"  # computed as the library's Dense
-PYLATE_KEYS = (
-    "query_prefix",
-    "document_prefix",
-    "query_length",
-    "document_length",
-    "skiplist_words",
-    "do_query_expansion",
-    "attend_to_expansion_tokens",
-)
 # settings of transformers that change how a model is computed, not its result
 HARMLESS_ARGUMENTS = {
     "trust_remote_code",
@@ -101,20 +90,13 @@ HARMLESS_ARGUMENTS = {
     "low_cpu_mem_usage",
 }
 TEXT_INPUT = {"method": "forward", "method_output_name": "last_hidden_state"}
-# required settings of a Transformer, where present
-REQUIRED_SETTINGS = {
+# settings of a Transformer that structkit follows with these values alone
+USUAL_SETTINGS = {
     "transformer_task": "feature-extraction",
-    "module_output_name": "token_embeddings",
+    "module_output_name": TOKEN_OUTPUT,
+    "do_lower_case": False,
+    "query_expansion": None,
 }
-UNSUPPORTED_SETTINGS = ("do_lower_case", "query_expansion", "processing_kwargs")
-ARGUMENT_SETTINGS = (
-    "model_args",
-    "tokenizer_args",
-    "config_args",
-    "model_kwargs",
-    "processor_kwargs",
-    "config_kwargs",
-)
 
 
 class OddModel(UserError):
@@ -182,16 +164,13 @@ def sentence_metadata(folder: Path) -> Record:
     after the pooling. `lengths` is missing if the tokenizer and the model decide. Errors:
     `OddModel`, and a `UserError` for code of other libraries.
     """
-    modules = read_json(folder / "modules.json")
-    if is_multi_vector(folder):
-        with explain_malformed(f"a JSON file of the model {folder}"):
-            return _multi_vector(
-                folder, modules or [], read_json(folder / LIBRARY_CONFIG_FILE) or {}
-            )
-    if not modules:
-        return {}
+    modules = read_json(folder / "modules.json") or []
     with explain_malformed(f"modules.json of {folder}, or a file that it names,"):
         named = _modules(folder, modules)
+        if is_multi_vector(folder):
+            raise OddModel(folder, "gives an embedding per token")
+        if not named:
+            return {}
         kinds = [kind for kind, _ in named]
         pooled = kinds[0] != TABLE_MODULE
         first, later = [TABLE_MODULE], ["Normalize"]
@@ -219,95 +198,17 @@ def is_multi_vector(folder: Path) -> bool:
         about, config = (
             read_json(folder / name) or {} for name in (LIBRARY_CONFIG_FILE, "config.json")
         )
-        kind, architectures = about.get("model_type"), config.get("architectures") or ()
-        # PyLate keeps the type of the model that it began with
         return (
-            kind == MULTI_VECTOR_TYPE or is_pylate(about) or STANFORD_ARCHITECTURE in architectures
+            about.get("model_type") in (MULTI_VECTOR_TYPE, PYLATE_TYPE)
+            or "query_prefix" in about  # PyLate keeps the type of the model that it began with
+            or STANFORD_ARCHITECTURE in (config.get("architectures") or ())
         )
-
-
-def is_pylate(about: Record) -> bool:
-    """Return whether PyLate wrote a model's `config_sentence_transformers.json`."""
-    kind = about.get("model_type")
-    return kind == PYLATE_TYPE or kind != MULTI_VECTOR_TYPE and PYLATE_KEYS[0] in about
 
 
 def no_text_embedding_error() -> UserError:
     """Return the error for a model that is asked for the embedding of a text, and has only rows."""
     problem = "the model gives an embedding per token, and none of a whole text"
     return UserError(problem, f"encode with {flag('rows', 'tokens')}, or use another model")
-
-
-def _multi_vector(folder: Path, modules: Any, about: Record) -> Record:
-    """Return the metadata of a model that gives a row per token. Errors: `OddModel`.
-
-    Its `skipped` words have no row in documents. With `query_expansion` the mask token fills up
-    queries, which read it with `attend`. `markers` are single tokens of prompts.
-    """
-    if about.get("similarity_fn_name") == "meanmaxsim":
-        problem = f"the model {folder} scores by meanmaxsim, the mean over a query's rows"
-        raise UserError(problem, "use a model that scores by maxsim, their sum")
-    named = _modules(folder, modules)
-    kinds = [kind for kind, _ in named]
-    last = [] if is_pylate(about) else ["MultiVectorMask", "Normalize"]
-    head = named[1 : len(named) - len(last)]
-    if kinds[:1] != ["Transformer"] or {kind for kind, _ in head} - {"Dense"}:
-        raise OddModel(folder, f"begins with {' and '.join(kinds[:2]) or 'a layer of ColBERT'}")
-    if sorted(kinds[1 + len(head) :]) != last:
-        raise OddModel(folder, f"ends with {' and '.join(kinds[-2:])}")
-    place = named[0][1]
-    said = _pylate_settings(folder, place, about, dict(named[-2:])) if last else about
-    if absent := [key for key in PYLATE_KEYS if said.get(key) is None and not last]:
-        raise OddModel(folder, f"does not say its {absent[0]}")
-    prompts, markers = dict(said.get("prompts") or {}), []
-    for side in ("query", "document"):
-        if marker := said[f"{side}_prefix"]:  # before a prompt, which may begin with it
-            prompts[side] = marker + (prompts.get(side) or "").removeprefix(marker)
-            markers.append(marker)
-    if not all(isinstance(word, str) for word in said["skiplist_words"]):
-        raise TypeError(f"skiplist_words {said['skiplist_words']!r:.80}")
-    limits = {key: said[key] for key in ("query_length", "document_length") if said.get(key)}
-    metadata = _prompts_and_similarity(folder, about | {"model_type": None, "prompts": prompts})
-    metadata |= _text_lengths(folder, place, {**limits, "query_expansion": None})
-    if head:
-        metadata["head"] = head
-    return metadata | {
-        "transformer": place,
-        "part": "tokens",
-        "similarity": "maxsim",
-        "pooling": "mean",
-        "normalize": True,
-        "markers": markers,
-        "skipped": said["skiplist_words"],
-        "query_expansion": said["do_query_expansion"],
-        "attend": said["do_query_expansion"] and said["attend_to_expansion_tokens"],
-    }
-
-
-def _pylate_settings(
-    folder: Path, place: Path, about: Record, places: Mapping[str, Path]
-) -> Record:
-    """Return how a MultiVectorEncoder reads queries and documents, in PyLate's words."""
-    mask, scale = (read_json(places[kind] / "config.json") or {} for kind in sorted(places))
-    expansion = (read_json(place / TRANSFORMER_CONFIG_FILE) or {}).get("query_expansion") or {}
-    ends = {scale.get("module_input_name"), scale.get("module_output_name", TOKEN_OUTPUT)}
-    for name, is_odd in {
-        **{key: about.get(key) for key in PYLATE_KEYS},
-        "keep_only_token_ids": mask.get("keep_only_token_ids"),
-        "skiplist_tasks": mask.get("skiplist_tasks") not in (None, ["document"]),
-        "module_input_name": ends != {TOKEN_OUTPUT},
-        "query_expansion": expansion.get("strategy", "fixed") != "fixed" or expansion.get("token"),
-    }.items():
-        if is_odd:
-            raise OddModel(folder, f"sets {name}")
-    return {
-        **dict.fromkeys(("query_prefix", "document_prefix"), ""),
-        "query_length": expansion.get("length"),
-        "skiplist_words": mask.get("skiplist_words") or [],
-        "do_query_expansion": bool(expansion),
-        "attend_to_expansion_tokens": bool(expansion.get("attend")),
-        "prompts": about.get("prompts"),
-    }
 
 
 @contextmanager
@@ -323,8 +224,8 @@ def head_modules(folder: Path) -> list[tuple[str, Path]]:
     """Return the kinds and folders of the Dense and inner Normalize modules of our own folder."""
     modules = read_json(folder / "modules.json") or []
     with explain_malformed(f"modules.json of {folder}"):
-        kinds = [(each["type"].rpartition(".")[2], folder / each["path"]) for each in modules]
-    return _without_last_normalize([each for each in kinds if each[0] in ("Dense", "Normalize")])
+        own = [each for each in modules if each["type"].endswith((".Dense", ".Normalize"))]
+        return _without_last_normalize(_modules(folder, own))
 
 
 def _without_last_normalize(modules: list[tuple[str, Path]]) -> list[tuple[str, Path]]:
@@ -335,38 +236,29 @@ def _without_last_normalize(modules: list[tuple[str, Path]]) -> list[tuple[str, 
 
 
 def _modules(folder: Path, modules: Any) -> list[tuple[str, Path]]:
-    """Return the kinds and folders of the modules in `modules.json`."""
-    return [
-        (_module_type(folder, each["type"]), _module_folder(folder, each["path"]))
-        for each in modules
-    ]
+    """Return the kinds and folders of the modules in `modules.json`.
 
-
-def _module_type(folder: Path, type_: str) -> str:
-    """Return the name of a module. Errors: one of another library."""
-    home, _, kind = type_.rpartition(".")
-    if not type_.startswith(LIBRARY_PREFIX) and type_ != PYLATE_DENSE:
-        problem = (
-            f"the model {folder} has a module {kind:.80} of {home:.80}, which structkit never runs"
-        )
-        raise UserError(problem, "use a model of transformers or sentence-transformers alone")
-    return kind
-
-
-def _module_folder(folder: Path, path: str) -> Path:
-    """Return a folder that a model's file names. Errors: it is outside the model's."""
-    place = folder / path
-    if not Path(os.path.realpath(place)).is_relative_to(os.path.realpath(folder)):
-        raise damage_error(
-            f"names a folder outside the model's: {path!r:.80}", folder / "modules.json"
-        )
-    return place
+    Errors: a module of another library, or outside the model's folder.
+    """
+    named = []
+    for module in modules:
+        home, _, kind = module["type"].rpartition(".")
+        if not home.startswith(LIBRARY_PREFIX) and module["type"] != PYLATE_DENSE:
+            problem = f"the model {folder} has a module {kind:.80} of {home:.80}, "
+            raise UserError(
+                f"{problem}which structkit never runs",
+                "use a model of transformers or sentence-transformers alone",
+            )
+        place = folder / module["path"]
+        if not Path(os.path.realpath(place)).is_relative_to(os.path.realpath(folder)):
+            problem = f"names a folder outside the model's: {module['path']!r:.80}"
+            raise damage_error(problem, folder / "modules.json")
+        named.append((kind, place))
+    return named
 
 
 def _pooling(folder: Path, said: Any) -> str:
     """Return our name for the pooling in 1_Pooling."""
-    if not isinstance(said, dict):
-        raise TypeError(f"the pooling {said!r:.80}")
     if not said.get("include_prompt", True):
         raise OddModel(folder, "leaves prompts out of its pooling")
     modes = said.get("pooling_mode")
@@ -380,30 +272,24 @@ def _pooling(folder: Path, said: Any) -> str:
     return ours[modes[0]]
 
 
-def _text_lengths(
-    folder: Path, place: Path, changes: Mapping[str, Any] = MappingProxyType({})
-) -> Record:
+def _text_lengths(folder: Path, place: Path) -> Record:
     """Return the lengths of texts for a Transformer, if it states some. Errors: `OddModel`."""
     said = read_json(place / TRANSFORMER_CONFIG_FILE) or {}
-    if not isinstance(said, dict):
-        raise TypeError(f"the settings {said!r:.80}")
-    said |= changes
     odd = [
         file.name
         for file in place.glob("sentence_*_config.json")
         if file.name != TRANSFORMER_CONFIG_FILE
     ]
-    odd += [
-        f"{key} {said[key]}"
-        for key in REQUIRED_SETTINGS
-        if said.get(key, REQUIRED_SETTINGS[key]) != REQUIRED_SETTINGS[key]
-    ]
-    odd += [key for key in UNSUPPORTED_SETTINGS if said.get(key)]
-    inputs = said.get("modality_config") or {"text": TEXT_INPUT}
-    if "message" in inputs or inputs.get("text") != TEXT_INPUT:
-        odd.append(f"modality_config {', '.join(inputs)}")  # texts go through a chat template
-    for name in ARGUMENT_SETTINGS:
-        odd += [f"{name} {key}" for key in sorted(set(said.get(name) or ()) - HARMLESS_ARGUMENTS)]
+    for name, value in said.items():
+        if not value:
+            continue
+        if name.endswith(("_args", "_kwargs")):
+            odd += [f"{name} {key}" for key in sorted(value.keys() - HARMLESS_ARGUMENTS)]
+        elif name == "modality_config":
+            if "message" in value or value.get("text") != TEXT_INPUT:
+                odd.append(f"{name} {', '.join(value)}")  # texts go through a chat template
+        elif value != USUAL_SETTINGS.get(name, value):
+            odd.append(f"{name} {value}")
     if odd:
         raise OddModel(folder, f"sets {odd[0]:.200}")
     most = said.get("max_seq_length")

@@ -32,7 +32,6 @@ from structkit.learning.encoders.models import (
     train_tokenizer,
 )
 from structkit.learning.encoders.poolings import Tokens, split_by_tokens
-from structkit.learning.encoders.rows import keep_whole
 from structkit.learning.encoders.settings import EncoderSettings
 from structkit.learning.folders import model_folder
 from structkit.learning.metadata import own_metadata
@@ -558,7 +557,6 @@ def build_encoder(
             head=head,
             stored=chosen_device().type != "cpu" and not settings.tag_tokens,
         )
-        keep_whole(tokenizer, own.get("markers", ()))
         if pooling != own.get("pooling"):
             fit_tokenizer(tokenizer, pooling)
         if settings.tag_tokens:

@@ -54,7 +54,7 @@ from structkit.learning.encoders.pretrained import (
     loading_error,
     natural_length,
 )
-from structkit.learning.encoders.rows import RowTokens, keep_whole
+from structkit.learning.encoders.rows import RowTokens
 from structkit.learning.folders import damage_error, model_folder, read_json
 from structkit.learning.metadata import (
     LIBRARY_CONFIG_FILE,
@@ -192,7 +192,7 @@ class Encoder(TokenModel, TorchModel):
         """
         tokens, has_row = self.row_tokens.expanded(tokens, side, self.tokenizing.lengths[side])
         width = has_row.shape[1]
-        unread = side == "query" and self.row_tokens.unread
+        unread = side == "query" and self.row_tokens.query_expansion
 
         def computed(_: Tensor, piece: Tokens) -> Tensor:
             # what reads the text, and is not read, is no padding
@@ -393,8 +393,8 @@ def write_library_config(folder: Path, metadata: Record) -> None:
         about |= {
             "skiplist_words": metadata["skipped"],
             "do_query_expansion": metadata["query_expansion"],
+            "attend_to_expansion_tokens": False,
         }
-        about["attend_to_expansion_tokens"] = metadata["attend"]
     write_json(folder / LIBRARY_CONFIG_FILE, about)
 
 
@@ -449,7 +449,6 @@ def _load_library_encoder(folder: Path, changes: Record) -> tuple[Encoder, Recor
     place, head = own.pop("transformer", folder), own.pop("head", ())
     decoder = changes.get("pooling") == "first-decoder-token"
     model, tokenizer = load_pretrained(place, decoder=decoder)
-    keep_whole(tokenizer, own.pop("markers", ()))
     length = natural_length(tokenizer, model.config)
     metadata = plain_metadata(usual_pooling(model, tokenizer)) | own | changes
     lengths = {"query": length, "document": length} | own.get("lengths", {})

@@ -6,11 +6,9 @@ Sources: ColBERT (arXiv 2004.12832), section 3.2; sentence-transformers 6.2,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
-from tokenizers import AddedToken
 from torch import Tensor
 from torch.nn import functional
 
@@ -18,42 +16,25 @@ from structkit.learning.encoders.poolings import Tokens
 from structkit.records.jsonl import Record
 
 
-def keep_whole(tokenizer: Any, markers: Sequence[str]) -> None:
-    """Make a tokenizer read the markers among its tokens as one token each, as PyLate puts them."""
-    known = tokenizer.get_vocab()
-    for marker in markers:
-        names = [name for name in (marker, *marker.split()[:1]) if name.strip() and name in known]
-        if names and tokenizer.tokenize(names[0]) != names[:1]:
-            token = AddedToken(names[0], normalized=False, special=True)
-            tokenizer.add_tokens([token], special_tokens=True)
-
-
 class RowTokens:
     """The tokens of a text that have a row.
 
     A document's `skipped` words have none. With `query_expansion`, the mask token fills up a query
-    to its length: it reads the query, which reads it only with `attend`.
+    to its length: it reads the query, which does not read it.
     """
 
     def __init__(self, tokenizer: Any, metadata: Record) -> None:
         self.skipped: list[str] = metadata.get("skipped") or []
         self.query_expansion = bool(metadata.get("query_expansion"))
-        self.attend = bool(metadata.get("attend"))
         numbers = map(tokenizer.convert_tokens_to_ids, self.skipped)
         unknown = (None, tokenizer.unk_token_id)
         self.numbers = torch.tensor([each for each in numbers if each not in unknown])
         masks = (tokenizer.mask_token_id, tokenizer.eos_token_id)  # a decoder has the latter only
         self.mask = next((each for each in masks if each is not None), 0)
 
-    @property
-    def unread(self) -> bool:
-        """Whether a query holds tokens that it does not read."""
-        return self.query_expansion and not self.attend
-
     def metadata(self, part: str) -> Record:
         """Return what makes the same of a tokenizer again."""
-        names = ("skipped", "query_expansion", "attend")
-        return {"part": part} | {name: getattr(self, name) for name in names}
+        return {"part": part, "skipped": self.skipped, "query_expansion": self.query_expansion}
 
     def expanded(self, tokens: Tokens, side: str, length: int) -> tuple[Tokens, Tensor]:
         """Return a batch with its queries filled up to `length`, and which tokens have a row.
@@ -66,10 +47,9 @@ class RowTokens:
             ids, real = (functional.pad(each, (0, missing)) for each in (ids, real))
             places = torch.arange(ids.shape[1], device=ids.device)
             added = ~real & (places < length)
-            seen = real | added if self.attend else real
             there = real | added
             lengths = there.sum(1).cpu()
-            return Tokens(ids.masked_fill(added, self.mask), seen.long(), lengths), there
+            return Tokens(ids.masked_fill(added, self.mask), real.long(), lengths), there
         if side != "query":
             real = real & ~torch.isin(ids, self.numbers.to(ids.device))
         real[:, 0] |= ~real.any(1)

@@ -85,7 +85,11 @@ def open_library(
 
     Errors: `UserError` for a setting that the library does not have, and for a damaged folder.
     """
-    for name, given in (("pooling", settings.pooling), ("normalize", settings.normalize is False)):
+    for name, given in (
+        ("pooling", settings.pooling),
+        ("normalize", settings.normalize is False),
+        ("engine", settings.engine in ("onnx", "openvino")),
+    ):
         if given:
             raise UserError(odd.problem, f"leave {flag(name)} out", status=2)
     say(f"{odd.problem}: sentence-transformers does, in float32, and counts no texts that it cuts")
@@ -98,6 +102,9 @@ def open_library(
             local_files_only=True,
             model_kwargs={"use_safetensors": True},
         )
+    if library.similarity_fn_name == "meanmaxsim":
+        problem = f"the model {folder} scores by meanmaxsim, the mean over a query's rows"
+        raise UserError(problem, "use a model that scores by maxsim, their sum")
     engine = LibraryEngine(library)
     try:
         engine.token_rows(engine.model.inputs(["a"], "query"), "query")

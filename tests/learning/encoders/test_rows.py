@@ -1,4 +1,4 @@
-"""A row per token: as sentence-transformers and PyLate compute them, or refused."""
+"""A row per token: folders of other libraries are computed by sentence-transformers."""
 
 import json
 
@@ -76,23 +76,6 @@ def test_folders_of_pylate_give_the_same_as_in_the_library(tmp_path, changes):
     check(pylate_folder(tmp_path / "model", **changes))
 
 
-def test_a_marker_is_one_token_in_any_case(tmp_path):
-    folder = tmp_path / "model"
-    pylate_folder(folder, query_prefix="[Q] ")
-    file = folder / "tokenizer.json"
-    content = json.loads(file.read_text())
-    marker = {**content["added_tokens"][0], "id": 65, "content": "[Q] ", "special": False}
-    content["added_tokens"].append({**marker, "normalized": True})
-    content["normalizer"] = {"type": "Lowercase"}
-    file.write_text(json.dumps(content))
-    check(folder)
-    opened, _ = open_model(str(folder))
-    number = opened.tokenizer.convert_tokens_to_ids("[Q] ")
-    assert [2, number, opened.tokenizer.convert_tokens_to_ids("a"), 1] == [
-        *opened.tokenizing.ids(["A"], "query")[0]
-    ]
-
-
 def test_any_encoder_gives_rows_of_its_tokens(tmp_path):
     folder = sentence_folder(tmp_path / "model", "Bert", more=[Dense(16, 6), Normalize()])
     library = SentenceTransformer(str(folder), device="cpu")
@@ -102,46 +85,23 @@ def test_any_encoder_gives_rows_of_its_tokens(tmp_path):
     np.testing.assert_allclose(expected.detach(), rows, atol=1e-5)
 
 
-ODD = [
-    (SETTINGS, {"query_expansion": {"strategy": "min", "length": 9}}, "query_expansion"),
-    (SETTINGS, {"do_lower_case": True}, "do_lower_case"),
-    ("2_MultiVectorMask/config.json", {"skiplist_tasks": ["query"]}, "skiplist_tasks"),
-    ("2_MultiVectorMask/config.json", {"keep_only_token_ids": [1, 2, 5]}, "keep_only_token_ids"),
-    ("1_Dense/config.json", {"activation_function": "torch.nn.ELU"}, "has the activation"),
-    (ABOUT, {"query_prefix": "x"}, "query_prefix"),
-]
-
-
-@pytest.mark.parametrize(("file", "changes", "said"), first_of(*ODD))
-def test_the_library_gives_the_rows_of_a_rare_folder(tmp_path, capsys, file, changes, said):
+def test_it_is_said_who_computes_a_folder_with_rows(tmp_path, capsys):
     folder = rows_folder(tmp_path / "model")
-    edit(folder / file, **changes)
-    check(folder)
-    assert said in capsys.readouterr().err
+    (rows,) = ours(folder, "document", ["a"])
+    assert "gives an embedding per token, which structkit does not" in capsys.readouterr().err
     with pytest.raises(UserError, match="an embedding per token, and none of a whole text"):
         encoding_of(str(folder)).embed(["a"])
-
-
-@pytest.mark.parametrize(
-    "changes",
-    first_of({"skiplist_words": 5}, {"skiplist_words": [1]}, {"query_prefix": 3}, {"prompts": [1]}),
-)
-def test_settings_of_another_type_are_damage(tmp_path, changes):
-    folder = pylate_folder(tmp_path / "model", **changes)
-    with pytest.raises(UserError, match=r"a JSON file of the model .* is malformed"):
-        encoding_of(str(folder))
+    with pytest.raises(UserError, match="pip install sentence-transformers"):
+        open_model(str(folder))
 
 
 def test_what_cannot_be_the_same_is_refused(tmp_path):
     folder = rows_folder(tmp_path / "model")
     for changes, settings, said in [
-        ({}, {"pooling": "mean"}, "pooling is for models with an embedding of a whole"),
-        ({}, {"engine": "onnx"}, "engine onnx computes no embeddings of tokens"),
+        ({}, {"pooling": "mean"}, "gives an embedding per token"),
+        ({}, {"engine": "onnx"}, "gives an embedding per token"),
         ({"similarity_fn_name": "meanmaxsim"}, {}, "scores by meanmaxsim"),
     ]:
         edit(folder / ABOUT, **changes)
         with pytest.raises(UserError, match=said):
             encoding_of(str(folder), **settings)
-    edit(folder / ABOUT, similarity_fn_name="maxsim")
-    with pytest.raises(UserError, match="an embedding per token, and none of a whole text"):
-        encoding_of(str(folder)).embed(["a"])
