@@ -227,6 +227,20 @@ class Tokenizing:
         return chunks
 
 
+def batches_of(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """Yield the places of inputs, longest first, whose padded size fits, at least one each.
+
+    >>> list(batches_of([2, 5, 4, 2], 8))
+    [[1], [2, 0], [3]]
+    """
+    order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
+    start = 0
+    while start < len(order):
+        end = start + max(1, budget // max(1, lengths[order[start]]))
+        yield order[start:end]
+        start = end
+
+
 def beginning(text: str, tokens: int) -> str:
     """Return the beginning of a long text, expected to hold `tokens` tokens.
 

@@ -31,10 +31,11 @@ from structkit.learning.encoders.models import (
     recompute_layers,
     train_tokenizer,
 )
-from structkit.learning.encoders.poolings import Tokens, split_by_tokens
+from structkit.learning.encoders.poolings import Tokens
 from structkit.learning.encoders.settings import EncoderSettings
 from structkit.learning.folders import model_folder
 from structkit.learning.metadata import own_metadata
+from structkit.learning.tokens import batches_of
 from structkit.learning.training.data import Spool, Step
 from structkit.learning.training.devices import (
     chosen_device,
@@ -71,7 +72,8 @@ class LocalTexts:
         if size and self.tokens.ids.device.type == "cpu":
             yield from torch.split(lengths.argsort(stable=True), size)
         elif size:
-            yield from split_by_tokens(lengths, size * int(lengths.max()))
+            places = batches_of(lengths.tolist(), size * int(lengths.max()))
+            yield from map(torch.tensor, reversed([*places]))
         else:
             yield torch.arange(len(lengths))
 
@@ -90,17 +92,12 @@ class RngState:
     """The state of the random numbers that dropout uses, to use them again."""
 
     def __init__(self, device: torch.device) -> None:
-        self.device = device
-        self.cpu = torch.get_rng_state()
-        self.cuda = torch.cuda.get_rng_state(device) if device.type == "cuda" else None
-        self.mps = torch.mps.get_rng_state() if device.type == "mps" else None
+        self.module = torch if device.type == "cpu" else torch.get_device_module(device)
+        self.cpu, self.own = torch.get_rng_state(), self.module.get_rng_state()
 
     def restore(self) -> None:
         torch.set_rng_state(self.cpu)
-        if self.cuda is not None:
-            torch.cuda.set_rng_state(self.cuda, self.device)
-        if self.mps is not None:
-            torch.mps.set_rng_state(self.mps)
+        self.module.set_rng_state(self.own)
 
 
 @dataclass(frozen=True)
@@ -268,7 +265,7 @@ class DualEncoder(TrainingModule):
         field = self.document_fields[0] if side == "document" else ""
         inputs = Pairs({side: self.part(texts, len(texts), side, field)}, None)
         inputs = with_tensors(inputs, lambda each: each.to(self.device))
-        return self._all(list(self._pieces(inputs, inputs.texts)), side, inputs.texts[side])
+        return self._all(inputs, list(self._pieces(inputs)), side)
 
     def embedded(self, inputs: Any, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """Return embeddings of some texts, (rows, *shape), and these texts' own losses.
@@ -292,26 +289,23 @@ class DualEncoder(TrainingModule):
         return {}
 
     def backward(self, inputs: Any) -> LossReader:
-        texts = inputs.texts
-        pieces = list(self._pieces(inputs, texts))
-        embeddings = {name: self._all(pieces, name, each) for name, each in texts.items()}
+        pieces = list(self._pieces(inputs))
+        embeddings = {name: self._all(inputs, pieces, name) for name in inputs.texts}
         # the scores are divided by a temperature: bfloat16 or TF32 would be too coarse for them
         with nullcontext() if self.device.type == "cpu" else matmul("highest"):
             loss, parts = self.objective(inputs, embeddings)
-            if loss.requires_grad:
-                loss.backward()  # type: ignore[no-untyped-call]
+            self.pass_back(loss)
         if torch.is_grad_enabled():
-            self._pass_through(inputs, pieces, embeddings, texts)
+            self._pass_through(inputs, pieces, embeddings)
         return self._numbers(loss, parts, pieces)
 
     def _autocast(self) -> torch.autocast:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.bf16)
 
-    def _pieces(self, inputs: Pairs, texts: dict[str, LocalTexts]) -> Iterator[_EmbeddedTexts]:
+    def _pieces(self, inputs: Pairs) -> Iterator[_EmbeddedTexts]:
         """Yield all texts of this process, embedded in chunks; the last has a graph."""
         size = self.settings.chunk_size
-        chunks = {name: list(each.chunks(size)) for name, each in texts.items()}
-        every = [(name, rows) for name, each in chunks.items() for rows in each]
+        every = [(name, rows) for name, each in inputs.texts.items() for rows in each.chunks(size)]
         for number, (name, rows) in enumerate(every, 1):
             again = bool(size) and number < len(every) and torch.is_grad_enabled()
             random = RngState(self.device) if again else None
@@ -323,7 +317,7 @@ class DualEncoder(TrainingModule):
         """Return the shape of an embedding for all of them in all processes; theirs may be less."""
         return (self.width,)
 
-    def _all(self, pieces: list[_EmbeddedTexts], name: str, texts: LocalTexts) -> Tensor:
+    def _all(self, inputs: Pairs, pieces: list[_EmbeddedTexts], name: str) -> Tensor:
         """Return the embeddings of all processes, (total, *shape), detached from their graphs."""
         own = [piece for piece in pieces if piece.name == name]
         count = sum(len(piece.rows) for piece in own)
@@ -332,14 +326,11 @@ class DualEncoder(TrainingModule):
         for piece in own:
             embedded = piece.embeddings.detach().float()
             embeddings[piece.rows, : embedded.shape[1]] = embedded
+        texts = inputs.texts[name]
         return gather_rows(embeddings, texts.first, texts.total).requires_grad_()
 
     def _pass_through(
-        self,
-        inputs: Pairs,
-        pieces: list[_EmbeddedTexts],
-        leaves: dict[str, Tensor],
-        texts: dict[str, LocalTexts],
+        self, inputs: Pairs, pieces: list[_EmbeddedTexts], leaves: dict[str, Tensor]
     ) -> None:
         """Pass the embeddings' gradients, and the losses of single texts, on to the parameters."""
         after, weights = RngState(self.device), self.weights()
@@ -353,7 +344,7 @@ class DualEncoder(TrainingModule):
                     embeddings, losses = self.embedded(inputs, piece.name, piece.rows)
             gradient = leaves[piece.name].grad
             if gradient is not None:
-                rows = texts[piece.name].first + piece.rows
+                rows = inputs.texts[piece.name].first + piece.rows
                 outputs.append(embeddings)
                 gradients.append(gradient[rows, : embeddings.shape[1]])
             outputs += [weights[name] * part for name, part in losses.items()]
@@ -371,10 +362,9 @@ class DualEncoder(TrainingModule):
         mean, weights = loss.detach(), self.weights()
 
         def read() -> dict[str, float]:
-            sums = dict.fromkeys(weights, 0.0)
-            for name, part in losses:
-                sums[name] += part.item()
-            single = {name: total(value) for name, value in sums.items()}
+            single = {}
+            for name in weights:
+                single[name] = total(sum(part.item() for each, part in losses if each == name))
             whole = mean.item() + sum(weights[name] * part for name, part in single.items())
             return {"loss": whole, **{name: part.item() for name, part in parts.items()}, **single}
 

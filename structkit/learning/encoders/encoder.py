@@ -46,7 +46,6 @@ from structkit.learning.encoders.poolings import (
     pad_tokens,
     pool_first_decoder_token,
     pool_mcls,
-    split_by_tokens,
 )
 from structkit.learning.encoders.pretrained import (
     DAMAGE_ERRORS,
@@ -77,7 +76,7 @@ from structkit.learning.metadata import (
 )
 from structkit.learning.model import TokenModel
 from structkit.learning.static import open_table
-from structkit.learning.tokens import Tokenizing
+from structkit.learning.tokens import Tokenizing, batches_of
 from structkit.learning.training.devices import TorchModel
 from structkit.progress import say
 from structkit.records.jsonl import Record
@@ -226,6 +225,7 @@ class Encoder(TokenModel, TorchModel):
         """
         lengths = tokens.lengths
         rows = lengths.argsort(stable=True)  # (batch,)
+        pieces: Sequence[Tensor]
         if self.mixes_padding:
             runs = equal_lengths(lengths[rows].tolist())
             pieces = torch.split(rows, [texts for _, texts in runs])
@@ -233,12 +233,12 @@ class Encoder(TokenModel, TorchModel):
             table = isinstance(self.model, TableModel)
             pieces = torch.split(rows, TABLE_PIECE_TEXTS if table else CPU_PIECE_TEXTS)
         else:
-            pieces = split_by_tokens(lengths, GPU_PIECE_TOKENS)
+            pieces = [*map(torch.tensor, batches_of(lengths.tolist(), GPU_PIECE_TOKENS))]
         if len(pieces) == 1:
             return compute(torch.arange(len(rows)), tokens)
         with self.packed.of_batch(tokens.ids) if self.packed else nullcontext():
             computed = [compute(piece, tokens.shortened(piece)) for piece in pieces]
-        return torch.cat(computed)[rows.argsort()]
+        return torch.cat(computed)[torch.cat([*pieces]).argsort()]
 
     def pooled(self, hidden_states: Tensor, tokens: Tokens) -> Tensor:
         """Return the embeddings of given states, (batch, dim)."""

@@ -60,24 +60,6 @@ def pad_tokens(ids: Sequence[Sequence[int]], padding: int) -> Tokens:
     return Tokens(torch.from_numpy(rows), mask, mask.sum(1))  # (batch, length) each
 
 
-def split_by_tokens(lengths: Tensor, budget: int) -> tuple[Tensor, ...]:
-    """Return the places of texts, shortest first, in chunks of `budget` padded tokens.
-
-    A longer text is a chunk by itself.
-
-    >>> [each.tolist() for each in split_by_tokens(torch.tensor([5, 1, 2, 9]), 6)]
-    [[1, 2], [0], [3]]
-    """
-    rows = lengths.argsort(stable=True)
-    sizes: list[int] = []
-    for length in lengths[rows].tolist():
-        if sizes and (sizes[-1] + 1) * length <= budget:
-            sizes[-1] += 1
-        else:
-            sizes.append(1)
-    return torch.split(rows, sizes)
-
-
 # to which a mask of all pairs of tokens means no more than one of tokens
 PAIR_MASK_MODELS = ("bert", "camembert", "roberta", "t5", "xlm-roberta")
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from structkit.embeddings.reading import differing_settings, read_hashes, read_matrix
-from structkit.embeddings.vectors import EmbeddingRow, IntArray, Vectors
+from structkit.embeddings.vectors import EmbeddingRow, Vectors
 from structkit.errors import UserError, flag, missing, program
 from structkit.learning.encoding.engines import Engine, open_engine
 from structkit.learning.encoding.settings import (
@@ -31,6 +31,7 @@ from structkit.learning.folders import content_hash, model_folder, not_finite_er
 from structkit.learning.metadata import has_metadata, is_multi_vector, plain_metadata, read_metadata
 from structkit.learning.model import Model
 from structkit.learning.static import StaticEncoder, normalized
+from structkit.learning.tokens import batches_of
 from structkit.processes import group_by_size
 from structkit.progress import say
 from structkit.records.fields import (
@@ -259,22 +260,17 @@ class Encoding:
                 yield {"id": row.id, **of_part, "embedding": embedding, **row.fields}
 
     def _of_several_fields(self, texts: Iterable[ReadRecord]) -> Iterator[Record]:
-        names = [f"{name}_embedding" for name in self.settings.field]
         for window in windows(texts, self.held):
-            inputs: dict[str, Any] = {}  # a text in several fields is encoded once
+            named: dict[str, Vectors] = {}
             for place, name in enumerate(self.settings.field):
-                different = list(dict.fromkeys(record.texts[place] for record in window))
-                self.truncation.field = name  # … and counted in each
+                self.truncation.field = name
                 self.encoder.read_field(name)
-                read = self.encoder.inputs(different, self.settings.as_)
-                inputs.update(zip(different, read, strict=True))
-            numbers = {text: number for number, text in enumerate(inputs)}
-            of_texts = self.embed_inputs(list(inputs.values()))
-            for record in window:
-                embeddings = of_texts[[numbers[text] for text in record.texts]]
-                check_finite([record.id] * len(names), embeddings, self.folder)
-                named = dict(zip(names, embeddings, strict=True))
-                yield {"id": record.id, **named, **record.kept}
+                embeddings = self.embed([record.texts[place] for record in window])
+                check_finite((record.id for record in window), embeddings, self.folder)
+                named[f"{name}_embedding"] = embeddings
+            for row, record in enumerate(window):
+                own = {name: embeddings[row] for name, embeddings in named.items()}
+                yield {"id": record.id, **own, **record.kept}
 
     def embedded(self, records: Iterable[Record]) -> Iterator[EmbeddedRows]:
         """Yield the embeddings of records, some at a time."""
@@ -410,6 +406,14 @@ class Encoding:
     def meta(self) -> Record:
         """Return the content of NAME.meta.json beside the vectors."""
         settings = self.settings
+        changes = {
+            "length": settings.length,
+            "dimensions": self.dimensions,
+            "chunk": settings.chunk,
+            "rows": self.part.replace("chunk", ""),
+            "pool_factor": self.pool_factor,
+            "quantize": settings.quantize,
+        }
         return {
             "model": settings.model,
             "model_sha256": self.model_sha256,
@@ -419,12 +423,7 @@ class Encoding:
             "pooling": self.metadata["pooling"],
             "normalize": self.metadata["normalize"],
             "similarity": self.metadata.get("similarity") or "dot",
-            **({"length": settings.length} if settings.length else {}),
-            **({"dimensions": self.dimensions} if self.dimensions else {}),
-            **({"chunk": settings.chunk} if settings.chunk else {}),
-            **({"rows": self.part} if self.part not in ("", "chunk") else {}),
-            **({"pool_factor": self.pool_factor} if self.pool_factor else {}),
-            **({"quantize": settings.quantize} if settings.quantize else {}),
+            **{name: value for name, value in changes.items() if value},
         }
 
     def run(self) -> Record:
@@ -495,13 +494,11 @@ def _check_parts(model: Model, settings: EncodingSettings) -> None:
         if getattr(settings, name) and "chunk" not in model.parts:
             problem = f"{flag(name)} is for models that read tokens"
             raise UserError(problem, "leave it out", status=2)
-    for kinds, part, needed in (
-        (NODE_ROWS, "nodes", "of trees"),
-        (("tokens",), "tokens", "of tokens"),
-    ):
-        if settings.rows in kinds and part not in model.parts:
-            problem = f"{flag('rows', settings.rows)} needs a model {needed}"
-            raise UserError(problem, "leave it out, or name such a model", status=2)
+    needed = {"tokens": "tokens", **dict.fromkeys(NODE_ROWS, "nodes")}.get(settings.rows or "")
+    if needed and needed not in model.parts:
+        kind = needed.replace("nodes", "trees")
+        problem = f"{flag('rows', settings.rows)} needs a model of {kind}"
+        raise UserError(problem, "leave it out, or name such a model", status=2)
 
 
 def embed_in_batches(engine: Engine, inputs: Sequence[Any], batch_tokens: int) -> Vectors:
@@ -513,20 +510,6 @@ def embed_in_batches(engine: Engine, inputs: Sequence[Any], batch_tokens: int) -
     some = [engine.embeddings([inputs[place] for place in batch]) for batch in batches]
     embeddings: Vectors = np.concatenate(some)[np.argsort(np.concatenate(batches))]
     return embeddings
-
-
-def batches_of(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Yield the places of inputs, longest first, whose padded size fits, at least one each.
-
-    >>> list(batches_of([2, 5, 4, 2], 8))
-    [[1], [2, 0], [3]]
-    """
-    order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
-    start = 0
-    while start < len(order):
-        end = start + max(1, budget // max(1, lengths[order[start]]))
-        yield order[start:end]
-        start = end
 
 
 def _already_open(settings: EncodingSettings) -> tuple[Engine, Record] | None:
@@ -596,21 +579,22 @@ class EarlierEmbeddings:
         self.reused += len(window) - len(others)
         if len(others) == len(window):
             return embed(window)
-        made, vectors = embed(others) if others else ([], np.empty(0, np.float32))
+        made, made_vectors = embed(others) if others else ([], np.empty(0, np.float32))
         rows: list[EmbeddingRow] = []
-        chosen: list[int] = []  # of each row, its place among the old and then the made ones
-        next_made, before = 0, len(self.old.ids)
+        vectors: list[Vectors] = []
+        end = 0  # of the made rows that have their place
         for record in window:
-            if record.hash in self.rows:
-                chosen += self.rows[record.hash]
+            if known := self.rows.get(record.hash):
                 rows += self._copies(record)
+                vectors.append(self.old.vectors[known.start : known.stop])
                 continue
-            own = record.id, record.hash
-            while next_made < len(made) and (made[next_made].document, made[next_made].hash) == own:
-                chosen.append(before + next_made)
-                rows.append(made[next_made])
-                next_made += 1
-        return rows, self._vectors(np.array(chosen, np.int64), vectors)
+            start, own = end, (record.id, record.hash)
+            while end < len(made) and (made[end].document, made[end].hash) == own:
+                end += 1
+            if start < end:  # texts without parts have no rows
+                rows += made[start:end]
+                vectors.append(made_vectors[start:end])
+        return rows, np.concatenate(vectors)
 
     def _copies(self, record: ReadRecord) -> list[EmbeddingRow]:
         """Return the rows of an unchanged record, under its own id and with its kept fields."""
@@ -624,14 +608,6 @@ class EarlierEmbeddings:
             number = self.old.ids[row].rpartition("#")[2] if self.part != "tokens" else place
             copies.append(record.part(number, where))
         return copies
-
-    def _vectors(self, chosen: IntArray, made: Vectors) -> Vectors:
-        old = chosen < len(self.old.ids)
-        vectors = np.empty((len(chosen), self.old.dimensions), np.float32)
-        vectors[old] = self.old.vectors[chosen[old]]
-        if len(made):  # texts without parts have no rows
-            vectors[~old] = made[chosen[~old] - len(self.old.ids)]
-        return vectors
 
     def report(self) -> None:
         """Say how many records were not encoded again."""

@@ -5,7 +5,8 @@ import torch
 import transformers
 
 from structkit.learning.encoders.encoder import hidden_states_of
-from structkit.learning.encoders.poolings import Tokens, attention_mask, pad_tokens, split_by_tokens
+from structkit.learning.encoders.poolings import Tokens, attention_mask, pad_tokens
+from structkit.learning.tokens import batches_of
 from tests.learning.encoders.small import SHAPE
 
 ROWS = [[1, 2, 3], [4], [], [5, 6]]
@@ -25,16 +26,15 @@ def test_lengths_are_known_in_any_batch():
     ("lengths", "budget", "pieces"),
     [
         ([3, 3, 3, 3], 6, [[0, 1], [2, 3]]),
-        ([1, 2, 3, 100], 6, [[0, 1], [2], [3]]),
+        ([1, 2, 3, 100], 6, [[3], [2, 1], [0]]),
         ([7], 6, [[0]]),
         ([0, 0, 0], 6, [[0, 1, 2]]),
         ([], 6, []),
-        ([2, 1, 1, 1, 1, 1, 1], 6, [[1, 2, 3, 4, 5, 6], [0]]),
+        ([2, 1, 1, 1, 1, 1, 1], 6, [[0, 1, 2], [3, 4, 5, 6]]),
     ],
 )
 def test_pieces_hold_padded_tokens(lengths, budget, pieces):
-    found = split_by_tokens(torch.tensor(lengths, dtype=torch.int64), budget)
-    assert pieces == [each.tolist() for each in found if len(each)]
+    assert pieces == [*batches_of(lengths, budget)]
 
 
 @pytest.mark.parametrize("kind", ["Qwen3", "Llama", "GPT2", "Bert", "T5Encoder"])
