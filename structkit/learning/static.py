@@ -35,7 +35,7 @@ from structkit.learning.folders import (
     write_weights,
 )
 from structkit.learning.metadata import (
-    METADATA_FILE,
+    MODULE_PREFIX,
     TABLE_MODULE,
     UNLIMITED_LENGTHS,
     explain_malformed,
@@ -43,6 +43,7 @@ from structkit.learning.metadata import (
     own_metadata,
     plain_metadata,
     read_metadata,
+    write_module_list,
 )
 from structkit.learning.model import TokenModel
 from structkit.learning.tokens import Tokenizing
@@ -138,15 +139,11 @@ class Table:
             "max_length": None,
             "saturating": self.saturating,
         }
-        kind = f"sentence_transformers.models.{TABLE_MODULE}"
+        kind = f"{MODULE_PREFIX}{TABLE_MODULE}"
         if self.saturating:  # it would compute another mean, so it must refuse
             kind = "structkit.only_structkit_encodes_with.saturating"
-        modules = [{"idx": 0, "name": "0", "path": "", "type": kind}]
-        if normalize:
-            (folder / "1_Normalize").mkdir()
-            type_ = "sentence_transformers.models.Normalize"
-            modules.append({"idx": 1, "name": "1", "path": "1_Normalize", "type": type_})
-        write_json(folder / "modules.json", modules)
+        later = [(f"{MODULE_PREFIX}Normalize", "1_Normalize")] if normalize else []
+        write_module_list(folder, [(kind, ""), *later])
         write_json(folder / CONFIG_FILE, config)
         write_weights(folder, {"embeddings": self.floats.astype(np.float16)})
         self.tokenizer.save(str(folder / TOKENIZER_FILE))
@@ -352,9 +349,6 @@ def open_table(folder: Path, changes: Record) -> tuple[StaticEncoder, Record] | 
         return None
     if not ours:
         own = plain_metadata(TABLE_POOLING) | {"normalize": False} | own | _library_metadata(place)
-    if own["pooling"] != TABLE_POOLING:
-        problem = f'field "pooling" is {own["pooling"]}, not the {TABLE_POOLING} of a table'
-        raise damage_error(problem, folder / METADATA_FILE)
     metadata = own | changes
     if metadata["pooling"] != TABLE_POOLING:
         raise UserError(

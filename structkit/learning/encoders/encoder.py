@@ -73,6 +73,7 @@ from structkit.learning.metadata import (
     own_metadata,
     plain_metadata,
     read_metadata,
+    write_module_list,
 )
 from structkit.learning.model import TokenModel
 from structkit.learning.static import open_table
@@ -83,6 +84,7 @@ from structkit.records.jsonl import Record
 from structkit.records.output import write_json
 from structkit.structure.html.tags import TAG_TOKENS
 
+POOLING_FOLDER = "1_Pooling"
 # texts that a CPU computes at a time
 CPU_PIECE_TEXTS = 16
 TABLE_PIECE_TEXTS = 64
@@ -344,31 +346,29 @@ def write_modules(folder: Path, encoder: Encoder) -> None:
     A pooling that the library lacks is written as a module that it cannot find, so it refuses
     the folder: without a list of modules it would silently take the mean.
     """
-    metadata, pooling = encoder.metadata(), encoder.pooling
-    ours, rows = pooling not in POOLING_NAMES, bool(encoder.part)
-    first = f"structkit.only_structkit_encodes_with.pooling_{pooling.replace('-', '_')}"
-    modules = [(first, "") if ours else (f"{MODULE_PREFIX}Transformer", "")]
-    modules += [] if ours or rows else [(f"{MODULE_PREFIX}Pooling", "1_Pooling")]
+    pooling, rows = encoder.pooling, bool(encoder.part)
+    if ours := pooling not in POOLING_NAMES:
+        kind = f"structkit.only_structkit_encodes_with.pooling_{pooling.replace('-', '_')}"
+        modules = [(kind, "")]
+    else:
+        modules = [(f"{MODULE_PREFIX}Transformer", "")]
+        modules += [] if rows else [(f"{MODULE_PREFIX}Pooling", POOLING_FOLDER)]
     # PyLate's models imply that rows are scaled
     later = [*(encoder.head or ()), *([Normalize()] if encoder.normalize and not rows else ())]
     for place, module in enumerate(later, 2):
         kind = type(module).__name__
         modules.append((f"{MODULE_PREFIX}{kind}", f"{place}_{kind}"))
-        (folder / f"{place}_{kind}").mkdir()
+    write_module_list(folder, modules)
+    for place, module in enumerate(later, 2):
         if isinstance(module, Dense):
-            module.write(folder / f"{place}_{kind}")
-    content = [
-        {"idx": number, "name": str(number), "path": path, "type": kind}
-        for number, (kind, path) in enumerate(modules)
-    ]
-    write_json(folder / "modules.json", content)
+            module.write(folder / f"{place}_Dense")
     if ours:
         return
     if not rows:
-        (folder / "1_Pooling").mkdir()
         config: Record = {"word_embedding_dimension": state_width(encoder.model)}
         config |= {key: name == POOLING_NAMES[pooling] for key, name in POOLING_FLAGS.items()}
-        write_json(folder / "1_Pooling" / "config.json", config)
+        write_json(folder / POOLING_FOLDER / "config.json", config)
+    metadata = encoder.metadata()
     lengths = metadata["lengths"]
     reading = {"max_seq_length": lengths["document"]}
     if not rows and lengths["query"] != lengths["document"]:

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from multiprocessing.reduction import DupFd
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -43,15 +42,14 @@ def keep_fields(record: Record, needs: Sequence[str], optional: Sequence[str]) -
         if not kept[name].strip():
             raise UserError(f'field "{name}" is blank', "leave the record out")
     for name in optional:
-        if record.get(name) is not None:
-            kept[name] = _check_texts(record[name], name)
+        texts = record.get(name)
+        if texts is None:
+            continue
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            problem = f'field "{name}" is not a list of strings'
+            raise UserError(problem, 'write "negatives": ["…", "…"]')
+        kept[name] = texts
     return kept
-
-
-def _check_texts(value: object, name: str) -> list[str]:
-    if isinstance(value, list) and all(isinstance(text, str) for text in value):
-        return value
-    raise UserError(f'field "{name}" is not a list of strings', 'write "negatives": ["…", "…"]')
 
 
 def teacher_scores(record: Record, negatives: int) -> list[float]:
@@ -71,11 +69,10 @@ def teacher_scores(record: Record, negatives: int) -> list[float]:
         problem = f'field "scores" holds {has}, not {count} for positive and negatives'
         raise UserError(problem, f"make them again with {program('pair')} {flag('teacher')}")
     for score in scores:
-        number = isinstance(score, Real) and not isinstance(score, bool)
-        if not number or not math.isfinite(score):
+        if type(score) not in (int, float) or not math.isfinite(score):
             problem = f'field "scores" holds {score!r:.40}, which is no finite number'
             raise UserError(problem, "leave the record out, or score it again")
-    return [float(score) for score in scores]
+    return list(map(float, scores))
 
 
 class Spool:
@@ -117,9 +114,8 @@ class Spool:
             ) from None
         self.hash, self.source = digest.hexdigest(), records.lines.file
         if not len(self) and not empty:
-            raise UserError("there are no training records", "name a file that has some").at(
-                self.source
-            )
+            problem = UserError("there are no training records", "name a file that has some")
+            raise problem.at(self.source)
 
     def _count_negatives(self, record: Record) -> None:
         # each variant has the same number of negatives

@@ -24,7 +24,7 @@ from torch import distributed
 
 from structkit.errors import Surface, UserError, flag
 from structkit.extras import MINILM
-from structkit.learning.folders import content_hash, model_folder
+from structkit.learning.folders import content_hash, model_folder, read_json
 from structkit.learning.metadata import (
     LIBRARY_PREFIX,
     METADATA_FILE,
@@ -307,12 +307,10 @@ class Training:
 
 def write_card(folder: Path, name: str, method: Method, spool: Spool, title: str) -> None:
     """Write the card: metadata for the Hub, the command that makes the model again, and its use."""
-    changed = {
-        each.name: value
-        for each in settings_of(type(method))
-        if each.is_given(value := each.given(method))
-    }
-    flags = [word for setting, value in changed.items() for word in _flag_words(setting, value)]
+    flags: list[str] = []
+    for setting in settings_of(type(method)):
+        if setting.is_given(value := setting.given(method)):
+            flags += _flag_words(setting.name, value)
     there = loads_in_library(folder)
     kind = MULTI_VECTOR_TYPE if there and is_multi_vector(folder) else "SentenceTransformer"
     lines = [
@@ -329,11 +327,8 @@ def write_card(folder: Path, name: str, method: Method, spool: Spool, title: str
 
 def loads_in_library(folder: Path) -> bool:
     """Return whether sentence-transformers knows all modules of a folder that was just written."""
-    modules = folder / "modules.json"
-    kinds = (
-        [each["type"] for each in orjson.loads(modules.read_bytes())] if modules.exists() else []
-    )
-    return bool(kinds) and all(kind.startswith(LIBRARY_PREFIX) for kind in kinds)
+    modules = read_json(folder / "modules.json") or []
+    return bool(modules) and all(each["type"].startswith(LIBRARY_PREFIX) for each in modules)
 
 
 def card_metadata(name: str, method: Method, *, there: bool) -> str:

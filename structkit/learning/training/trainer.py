@@ -60,9 +60,7 @@ class TrainingModule(nn.Module):
     """
 
     allow_tf32 = False  # whether products on a GPU may round float32 to TF32, which is far faster
-    prefetch = (
-        False  # whether its batches are of the CPU, so that they can be made before their step
-    )
+    prefetch = False  # whether its batches are of the CPU, so that they can be made ahead
     seen = 0  # records that it learned from before the first step, each as often as it was read
     settings: Any  # a `Method`; of one that trains by steps, `GradientSettings`
 
@@ -139,37 +137,39 @@ class Batches:
         self, module: TrainingModule, spool: Spool, plan: Plan, thread: Executor | None
     ) -> None:
         self.module, self.spool, self.plan, self.thread = module, spool, plan, thread
-        self.next: tuple[int, Future[Any]] | None = None
+        self.next: Future[Any] | None = None  # the batch of the next step, and its counts
 
     def batch(self, step: Step) -> Any:
         """Return the batch of a step, on the module's device. Errors: those of making it."""
-        device, thread = self.module.device, self.thread
-        if thread is None:
-            return self.module.batch([self.spool[index] for index in step.indices], step)
-        number, future = self.next or (step.number, thread.submit(self._make, step, device))
-        assert number == step.number
-        inputs, counted = future.result()
+        if self.thread is None:
+            return self._make(step)
+        made = self.next or self.thread.submit(self._prefetch, step)
+        inputs, counted = made.result()
         self.module.truncation.merge(counted)
         self.next = None
-        if number + 1 < self.plan.steps:
-            following = self.plan.step(number + 1)
-            self.next = number + 1, thread.submit(self._make, following, device)
+        if step.number + 1 < self.plan.steps:
+            self.next = self.thread.submit(self._prefetch, self.plan.step(step.number + 1))
+        device = self.module.device
         return with_tensors(inputs, lambda each: each.to(device, non_blocking=True))
 
-    def _make(self, step: Step, device: torch.device) -> tuple[Any, dict[str, Counter[str]]]:
+    def _make(self, step: Step) -> Any:
+        return self.module.batch([self.spool[index] for index in step.indices], step)
+
+    def _prefetch(self, step: Step) -> tuple[Any, dict[str, Counter[str]]]:
         """Return a batch in memory from which a GPU copies while it computes, and its counts."""
         truncation = self.module.truncation
         before = truncation.drain()
-        inputs = self.module.batch([self.spool[index] for index in step.indices], step)
+        inputs = self._make(step)
         counted = truncation.drain()
         truncation.merge(before)
-        pinned = with_tensors(inputs, Tensor.pin_memory) if device.type == "cuda" else inputs
-        return pinned, counted
+        if self.module.device.type == "cuda":
+            inputs = with_tensors(inputs, Tensor.pin_memory)
+        return inputs, counted
 
     def wait_idle(self) -> None:
         """Wait until no batch is being made: the module's tokenizer and its counts are free."""
         if self.next:
-            wait([self.next[1]])
+            wait([self.next])
 
 
 def seed_parameters(seed: int) -> None:
