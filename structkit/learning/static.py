@@ -17,7 +17,6 @@ from typing import Self
 
 import numpy as np
 import orjson
-from numpy.typing import NDArray
 from tokenizers import Tokenizer, models
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
@@ -359,11 +358,10 @@ def open_table(folder: Path, changes: Record) -> tuple[StaticEncoder, Record] | 
     return StaticEncoder(Table.read(place, ours=ours), metadata), metadata | {"folder": folder}
 
 
-def static_word_vectors(folder: Path, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
-    """Return the vectors of words in a table (words, dim), and which it has, (words,).
+def static_word_vectors(folder: Path, words: Sequence[str]) -> dict[int, Vectors]:
+    """Return the vectors of words in a table by their places: the means of their tokens'.
 
-    A word's vector is the mean of its tokens'; a word without a known token has none. Errors: a
-    folder without a table, or without any of the words.
+    A word without a known token has none. Errors: a folder without a table.
     """
     opened = open_table(folder, {})
     if opened is None:
@@ -374,13 +372,11 @@ def static_word_vectors(folder: Path, words: Sequence[str]) -> tuple[Vectors, ND
     table = opened[0].table
     encoded = table.tokenizer.encode_batch_fast(list(words), add_special_tokens=False)
     strange = _unknown_token(table.tokenizer)
-    ids_of = [[number for number in each.ids if number != strange] for each in encoded]
-    known = np.array([bool(ids) for ids in ids_of])
-    if not known.any():
-        raise UserError("has none of the words of the records", "train a table on them").at(
-            str(folder)
-        )
-    return table.means(ids_of), known
+    ids_of = {}
+    for place, encoding in enumerate(encoded):
+        if ids := [number for number in encoding.ids if number != strange]:
+            ids_of[place] = ids
+    return dict(zip(ids_of, table.means([*ids_of.values()]), strict=True))
 
 
 def normalized(embeddings: Vectors) -> Vectors:

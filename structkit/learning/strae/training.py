@@ -47,7 +47,7 @@ from structkit.records.jsonl import Lines, Record
 from structkit.structure.trees.tree import Tree, from_depths
 
 INIT_RANGE = 0.1  # embeddings start between -0.1 and 0.1 (StrAE, appendix A)
-VECTORS_REMEDY = "write a word and its numbers per line, separated by spaces"
+VECTORS_REMEDY = "write a word and its numbers per line, or train a table on the records"
 
 BothWays = tuple[TreeBatch, Tensor, Tensor]
 
@@ -241,18 +241,16 @@ class TreeEncoder(VocabularyEncoder):
             vectors = finish(up.float().cpu().numpy())
             owners = batch.sentence.cpu().numpy()
             starts = batch.start - np.cumsum([0, *batch.lengths[:-1]])[owners]
+            spans = np.stack([starts, starts + batch.width], 1).tolist()
             order = np.argsort(owners, kind="stable")  # each text's nodes, breadth first
             ends = np.searchsorted(owners[order], np.arange(1, len(part)))
             for leaves, rows in zip(part, np.split(order, ends), strict=True):
-                spans = zip(starts[rows].tolist(), batch.width[rows].tolist(), strict=True)
-                nodes = [leaves.node(start, start + width) for start, width in spans]
-                chosen = [
-                    {"node": number, "span": [first, last], "text": text, "embedding": vectors[row]}
-                    for number, (row, (first, last, text, kind)) in enumerate(
-                        zip(rows, nodes, strict=True)
-                    )
-                    if which in ("nodes", kind)
-                ]
+                chosen = []
+                for number, row in enumerate(rows.tolist()):
+                    first, last, text, kind = leaves.node(*spans[row])
+                    if which in ("nodes", kind):
+                        node = {"node": number, "span": [first, last], "text": text}
+                        chosen.append(node | {"embedding": vectors[row]})
                 self.vocabulary.coverage.without[which] += not chosen
                 yield chosen
 
@@ -487,60 +485,58 @@ def fill_from_vectors(embedding: nn.Parameter, path: str, words: Sequence[str]) 
 
     Errors: `UserError` for vectors of another size.
     """
-    if os.path.isdir(path):  # unlike Path.is_dir, false for an impossible name
-        vectors, known = static_word_vectors(Path(path), words)
-        known[0] = False  # the name of the unknown word is no word
-    else:
-        vectors, known = word_vectors(path, words)
+    found = word_vectors(path, words)
+    vectors = np.stack([*found.values()])
     size = embedding.shape[1]
     if vectors.shape[1] != size:
         raise UserError(
             f"{path} has vectors of {vectors.shape[1]} numbers, but embeddings have {size}",
             f"use {flag('embedding_size', vectors.shape[1])}",
         )
-    embedding.data[torch.from_numpy(known)] = torch.from_numpy(vectors[known])
-    if missing := int((~known).sum()):
+    embedding.data[[*found]] = torch.from_numpy(vectors)
+    if missing := len(words) - len(found):
         say(f"{missing:,} of {len(words):,} words are not in {path} and start at random")
 
 
-def word_vectors(path: str, words: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """Return the vectors of words (words, dimensions), and which of them the file has, (words,).
+def word_vectors(path: str, words: Sequence[str]) -> dict[int, Vectors]:
+    """Return the vectors of a file by the places of their words.
 
     A file is `NAME.npy` with its words in `NAME.ids.txt`, Parquet or JSONL, as `encode` writes
-    them; any other is text as written by GloVe, word2vec and fastText. Errors: `UserError` for a
-    file in another format, or without any of the words.
+    them; any other is text as written by GloVe, word2vec and fastText; a folder holds a table of
+    token vectors. Errors: `UserError` for a file in another format, or without any of the words.
     """
-    if path.endswith((*MATRIX_ENDINGS, ".jsonl", ".jsonl.gz")):
+    places = {word: place for place, word in enumerate(words)}
+    if os.path.isdir(path):  # unlike Path.is_dir, false for an impossible name
+        found = static_word_vectors(Path(path), words)
+        found.pop(0, None)  # the name of the unknown word is no word
+    elif path.endswith((*MATRIX_ENDINGS, ".jsonl", ".jsonl.gz")):
         embeddings = read_embeddings([path])
-        place = {word: row for row, word in enumerate(embeddings.ids)}
-        rows = np.array([place.get(word, -1) for word in words])
-        known = rows >= 0
-        vectors = np.zeros((len(words), embeddings.dimensions), np.float32)
-        vectors[known] = embeddings.vectors[rows[known]]
+        rows = [row for row, word in enumerate(embeddings.ids) if word in places]
+        vectors = embeddings.vectors[np.array(rows, np.int64)]
+        found = dict(zip((places[embeddings.ids[row]] for row in rows), vectors, strict=True))
     else:
-        vectors, known = _text_vectors(path, words)
-    if not known.any():
+        found = _text_vectors(path, places)
+    if not found:
         raise UserError("has none of the words of the records", VECTORS_REMEDY).at(path)
-    return vectors, known
+    return found
 
 
-def _text_vectors(path: str, words: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    place = {word: row for row, word in enumerate(words)}
-    known, vectors = np.zeros(len(words), bool), np.zeros((len(words), 0), np.float32)
+def _text_vectors(path: str, places: dict[str, int]) -> dict[int, Vectors]:
+    found: dict[int, Vectors] = {}
+    size = 0
     for number, line in enumerate(Lines([path]), 1):
         word, *numbers = line.decode("utf-8", "replace").rstrip().split(" ")
-        row = place.get(word, -1)
+        place = places.get(word, -1)
         # word2vec's first line has the number of words and of dimensions
-        if row < 0 or known[row] or (number == 1 and len(numbers) < 2):
+        if place < 0 or place in found or (number == 1 and len(numbers) < 2):
             continue
-        if not vectors.size:
-            vectors = np.zeros((len(words), len(numbers)), np.float32)
+        size = size or len(numbers)
         try:
             vector = np.array(numbers, np.float32)
         except ValueError:
             vector = np.empty(0, np.float32)
-        if not vector.size or vector.shape != vectors[row].shape or not np.isfinite(vector).all():
-            problem = f"is not a vector of {vectors.shape[1] or 'finite'} numbers"
+        if not 0 < len(vector) == size or not np.isfinite(vector).all():
+            problem = f"is not a vector of {size or 'finite'} numbers"
             raise UserError(problem, VECTORS_REMEDY).at(f"{path}:{number}")
-        vectors[row], known[row] = vector, True
-    return vectors, known
+        found[place] = vector
+    return found
