@@ -15,7 +15,7 @@ al. 2022, "ColBERTv2" (arXiv 2112.01488); defaults of PyLate 1.6.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Self
 
 from structkit.learning.encoders.settings import EncoderSettings, model_setting
 from structkit.learning.training.data import Spool
@@ -32,11 +32,9 @@ COLBERT_SECTION = "ColBERT, section 3.2"
 class Method(EncoderSettings):
     """Settings of late interaction."""
 
-    example: ClassVar[str] = (
-        "structkit train colbert examples.jsonl --model minilm -o models/colbert"
-    )
-    shared: ClassVar[bool] = True
-    part: ClassVar[str] = "tokens"
+    example = "structkit train colbert examples.jsonl --model minilm -o models/colbert"
+    shared = True
+    part = "tokens"
 
     architecture: str = setting("bert")
     query_length: int | None = model_setting(source="PyLate", usual=32)

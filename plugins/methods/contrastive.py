@@ -7,7 +7,7 @@ field), optional `negatives`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from structkit.errors import UserError
 from structkit.learning.encoders.settings import EncoderSettings, check_decoder
@@ -26,11 +26,9 @@ VARIANTS = ("tagged", "untagged", "masked")  # html-variants makes them for nega
 class Method(EncoderSettings):
     """Settings of plain contrastive training; defaults as in sentence-transformers' examples."""
 
-    example: ClassVar[str] = "structkit train contrastive examples.jsonl -o models/contrastive"
-    shared: ClassVar[bool] = True
-    records: ClassVar[str] = (
-        "`query`, `positive` or the field of {document_field}; optional: `negatives`"
-    )
+    example = "structkit train contrastive examples.jsonl -o models/contrastive"
+    shared = True
+    records = "`query`, `positive` or the field of {document_field}; optional: `negatives`"
 
     document_field: str = setting(
         "positive",

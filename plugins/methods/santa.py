@@ -16,7 +16,7 @@ Structured Data" (https://aclanthology.org/2023.findings-acl.734), released code
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from structkit.errors import UserError, flag
 from structkit.learning.encoders.settings import EncoderSettings, model_setting
@@ -34,13 +34,13 @@ RELEASED_CODE = "SANTA's released code"
 class Method(EncoderSettings):
     """Settings of SANTA's pretraining; fine-tuning is `--entity-weight 0` with other numbers."""
 
-    example: ClassVar[str] = (
+    example = (
         "structkit pair functions.jsonl | structkit mask-entities | "
         "structkit train santa -o models/santa"
     )
-    shared: ClassVar[bool] = True
-    records: ClassVar[str] = "`query`, `positive`, `masked`, `target`; optional: `negatives`"
-    needs: ClassVar[tuple[str, ...]] = ("query", "positive", "masked", "target")
+    shared = True
+    records = "`query`, `positive`, `masked`, `target`; optional: `negatives`"
+    needs = ("query", "positive", "masked", "target")
 
     pooling: str | None = model_setting(source="SANTA, eq. 1", usual="first-decoder-token")
     normalize: bool | None = model_setting(source="SANTA, eq. 2: dot product", usual=False)

@@ -16,7 +16,7 @@ Document Retrieval" (EMNLP 2025).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from structkit.errors import UserError, program
 from structkit.learning.encoders.settings import (
@@ -45,19 +45,19 @@ def usual_tag_tokens(settings: Method) -> bool:
 class Method(EncoderSettings):
     """Settings of SEAL. The documents to search are embedded as `tagged`."""
 
-    example: ClassVar[str] = "structkit train seal variants.jsonl -o models/seal"
-    shared: ClassVar[bool] = True
-    records: ClassVar[str] = (
+    example = "structkit train seal variants.jsonl -o models/seal"
+    shared = True
+    records = (
         "`query`, `tagged`, `untagged`, `masked`; optional: `negatives_tagged`, "
         "`negatives_untagged`, `negatives_masked`"
     )
-    needs: ClassVar[tuple[str, ...]] = ("query", "tagged", "untagged", "masked")
-    optional: ClassVar[tuple[str, ...]] = (
+    needs = ("query", "tagged", "untagged", "masked")
+    optional = (
         "negatives_tagged",
         "negatives_untagged",
         "negatives_masked",
     )
-    document_fields: ClassVar[tuple[str, ...]] = ("tagged",)
+    document_fields = ("tagged",)
 
     stages: str = setting(
         "element,structure",
@@ -66,7 +66,7 @@ class Method(EncoderSettings):
         "SEAL, table 7",
         ORDERS,
     )
-    usual_negatives: ClassVar[int] = 8
+    usual_negatives = 8
 
     architecture: str = setting("bert")
     tag_tokens: bool | None = setting(None, usual=usual_tag_tokens)

@@ -8,7 +8,7 @@ Structure" (https://aclanthology.org/2023.emnlp-main.469), section 5 and appendi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from structkit.learning.strae.settings import Channels, NodeSettings
 
@@ -17,7 +17,7 @@ from structkit.learning.strae.settings import Channels, NodeSettings
 class Method(Channels, NodeSettings):
     """Settings of Self-StrAE; for WikiText-103 the paper has a rate of 5e-5 and temperature 0.6."""
 
-    example: ClassVar[str] = "structkit train self-strae sentences.jsonl -o models/self-strae"
+    example = "structkit train self-strae sentences.jsonl -o models/self-strae"
 
     def make_model(self, words: int) -> Any:
         from structkit.learning.strae.model import StrAE

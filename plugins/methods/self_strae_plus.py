@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import exp
-from typing import Any, ClassVar
+from typing import Any
 
 from structkit.learning.strae.settings import Channels, NodeSettings
 from structkit.plugin import setting
@@ -22,11 +22,11 @@ CODE = "its code"
 class Method(Channels, NodeSettings):
     """Settings of the released code."""
 
-    example: ClassVar[str] = (
+    example = (
         "structkit train self-strae-plus --on-error skip sentences.jsonl -o models/self-strae-plus"
     )
-    ce_mean: ClassVar[str] = "token"
-    min_words: ClassVar[int] = 4
+    ce_mean = "token"
+    min_words = 4
 
     embedding_size: int = setting(256, source=CODE)
     channels: int = setting(16, source=CODE)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from structkit import plugin
 from structkit.errors import UserError, flag, program
@@ -34,11 +34,9 @@ def usual_dimensions(settings: Method) -> int:
 class Method(plugin.Method):
     """Settings of a table of token vectors."""
 
-    example: ClassVar[str] = "structkit train static functions.jsonl -o models/static"
-    without_records: ClassVar[bool] = True
-    records: ClassVar[str] = (
-        "`query` and `positive`, or a text as for encode; none are needed with {model}"
-    )
+    example = "structkit train static functions.jsonl -o models/static"
+    without_records = True
+    records = "`query` and `positive`, or a text as for encode; none are needed with {model}"
 
     model: str | None = setting(
         None,

@@ -8,7 +8,7 @@ Structure" (https://aclanthology.org/2023.emnlp-main.469).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from structkit.learning.strae.settings import Channels, GivenTrees, NodeSettings
 
@@ -17,7 +17,7 @@ from structkit.learning.strae.settings import Channels, GivenTrees, NodeSettings
 class Method(Channels, NodeSettings, GivenTrees):
     """Settings of StrAE, as in the paper's appendix A."""
 
-    example: ClassVar[str] = "structkit train strae trees.jsonl -o models/strae"
+    example = "structkit train strae trees.jsonl -o models/strae"
 
     def make_model(self, words: int) -> Any:
         from structkit.learning.strae.model import StrAE

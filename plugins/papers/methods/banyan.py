@@ -7,7 +7,7 @@ Improved Representation Learning with Explicit Structure" (https://arxiv.org/abs
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from structkit.learning.strae.settings import TreeSettings
 from structkit.plugin import setting
@@ -19,8 +19,8 @@ BANYAN_PAPER = "Banyan, section 4"
 class Method(TreeSettings):
     """Settings of Banyan: 14 parameters more than the words'."""
 
-    example: ClassVar[str] = "structkit train banyan sentences.jsonl -o models/banyan"
-    parts: ClassVar[str] = "channels"
+    example = "structkit train banyan sentences.jsonl -o models/banyan"
+    parts = "channels"
 
     embedding_size: int = setting(256, source=BANYAN_PAPER)
     channels: int = setting(

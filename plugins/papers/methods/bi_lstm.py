@@ -7,7 +7,7 @@ Source: Opper et al. 2023, StrAE, section 5 and appendix A.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from structkit.learning.strae.settings import VocabularySettings
 
@@ -16,7 +16,7 @@ from structkit.learning.strae.settings import VocabularySettings
 class Method(VocabularySettings):
     """Settings of the Bi-LSTM; dropout is on the embeddings and on the output layer."""
 
-    example: ClassVar[str] = "structkit train bi-lstm sentences.jsonl -o models/bi-lstm"
+    example = "structkit train bi-lstm sentences.jsonl -o models/bi-lstm"
 
     def make_model(self, words: int) -> Any:
         from ._text_models import BiLSTM

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from floret.floret import floret as library
@@ -42,7 +42,7 @@ LearnedRows = tuple[list[str], list[int], NDArray[np.float32]]
 class Method(WordSettings, PassSettings):
     """Settings of fastText as StrAE's authors used it."""
 
-    example: ClassVar[str] = "structkit train fasttext sentences.jsonl -o models/fasttext"
+    example = "structkit train fasttext sentences.jsonl -o models/fasttext"
 
     learning_rate: float = setting(1e-3, "initial learning rate; it decays to 0", STRAE_APPENDIX)
     buckets: int = setting(

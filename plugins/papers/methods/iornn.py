@@ -8,7 +8,7 @@ Parsing" (https://aclanthology.org/D14-1081); Opper et al. 2023, StrAE, section 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from structkit.learning.strae.settings import GivenTrees, NodeSettings
 
@@ -17,7 +17,7 @@ from structkit.learning.strae.settings import GivenTrees, NodeSettings
 class Method(NodeSettings, GivenTrees):
     """Settings of IORNN, StrAE's own (appendix A); without channels."""
 
-    example: ClassVar[str] = "structkit train iornn trees.jsonl -o models/iornn"
+    example = "structkit train iornn trees.jsonl -o models/iornn"
 
     def make_model(self, words: int) -> Any:
         from ._tree_models import IORNN

@@ -8,7 +8,7 @@ appendix A.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from structkit.learning.strae.settings import STRAE_APPENDIX, VocabularySettings
 from structkit.plugin import setting
@@ -18,11 +18,11 @@ from structkit.plugin import setting
 class Method(VocabularySettings):
     """Settings of RoBERTa as StrAE's authors trained it, over subwords."""
 
-    example: ClassVar[str] = "structkit train roberta sentences.jsonl -o models/roberta"
-    parts: ClassVar[str] = "heads"
-    heads: ClassVar[int] = 10
-    layers: ClassVar[int] = 6
-    inner_size: ClassVar[int] = 3072  # from the parameters in StrAE, table 5
+    example = "structkit train roberta sentences.jsonl -o models/roberta"
+    parts = "heads"
+    heads = 10
+    layers = 6
+    inner_size = 3072  # from the parameters in StrAE, table 5
 
     subwords: bool = setting(True, source="StrAE, section 5")
     epochs: int = setting(100, source=STRAE_APPENDIX)

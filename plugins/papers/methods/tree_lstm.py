@@ -8,7 +8,7 @@ Memory Networks" (https://aclanthology.org/P15-1150); Opper et al. 2023, StrAE, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from structkit.learning.strae.settings import GivenTrees, NodeSettings
 
@@ -17,7 +17,7 @@ from structkit.learning.strae.settings import GivenTrees, NodeSettings
 class Method(NodeSettings, GivenTrees):
     """Settings of Tree-LSTM, StrAE's own (appendix A); without channels."""
 
-    example: ClassVar[str] = "structkit train tree-lstm trees.jsonl -o models/tree-lstm"
+    example = "structkit train tree-lstm trees.jsonl -o models/tree-lstm"
 
     def make_model(self, words: int) -> Any:
         from ._tree_models import TreeLSTM

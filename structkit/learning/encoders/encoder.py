@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 import transformers
@@ -114,7 +114,7 @@ class Encoder(TokenModel, TorchModel):
     Errors: `UserError` where they do not fit together.
     """
 
-    parts: ClassVar[tuple[str, ...]] = ("chunk", "tokens")
+    parts = ("chunk", "tokens")
 
     def __init__(
         self, model: Any, tokenizer: Any, metadata: Record, head: Sequence[tuple[str, Path]] = ()
