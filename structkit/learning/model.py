@@ -1,6 +1,6 @@
-"""What a trained model is for the rest of structkit: how it reads texts.
+"""What a trained model is for the rest of structkit: how it reads texts, and what computes it.
 
-The engines of `learning/encoding` compute the embeddings.
+The engines are in `learning/encoding`.
 
 Tests: tests/learning/encoders/test_encoders.py.
 """
@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence, Sized
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from structkit.embeddings.vectors import Floats
+from structkit.embeddings.vectors import Floats, Vectors
 from structkit.learning.tokens import Chunk, Tokenizing, Truncation
 from structkit.records.jsonl import Record
 
@@ -81,3 +81,25 @@ class TokenModel(Model):
 
     def chunks(self, text: str, side: str, size: int) -> list[Chunk]:
         return self.tokenizing.chunks(text, side, size)
+
+
+class Engine(ABC):
+    """Inference engine of a model's inputs; `len()` of an input is its cost.
+
+    `batch_tokens` is the fastest size of a batch, `precision` the precision of matrix products: the
+    fastest one that is exact enough, once known.
+    """
+
+    name: str
+    model: Model
+    dtype = "fp32"
+    precision: str | None = "highest"
+    batch_tokens = 1 << 30  # all inputs together
+
+    @abstractmethod
+    def embeddings(self, inputs: Sequence[Any]) -> Vectors:
+        """Return the embeddings of some inputs, computed together, (inputs, dim)."""
+
+    def token_rows(self, inputs: Sequence[Any], side: str) -> list[Vectors]:
+        """Return an embedding per token, (rows, dim), of each input, for models with `tokens`."""
+        raise NotImplementedError

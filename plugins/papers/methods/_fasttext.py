@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
@@ -18,22 +18,13 @@ from torch.nn import functional
 from structkit.learning.folders import WEIGHTS_FILE, damage_error, read_weights, write_weights
 from structkit.learning.strae.vocabulary import Coverage, Vocabulary
 from structkit.learning.training.devices import TorchModel
-from structkit.learning.training.method import Method
 from structkit.learning.training.trainer import TrainingModule
 from structkit.records.jsonl import Record
 
 from ._ngrams import buckets_of
 
-
-class Reading(Protocol):
-    """The settings by which a text is read."""
-
-    @property
-    def buckets(self) -> int:
-        """The number of all buckets."""
-
-    def prepared(self, text: str) -> Record:
-        """Return the words of a text."""
+if TYPE_CHECKING:
+    from .fasttext import Method
 
 
 class WordVectors(TorchModel):
@@ -45,7 +36,7 @@ class WordVectors(TorchModel):
     """
 
     def __init__(
-        self, settings: Reading, words: Sequence[str], table: Tensor, buckets: Sequence[int]
+        self, settings: Method, words: Sequence[str], table: Tensor, buckets: Sequence[int]
     ) -> None:
         super().__init__()
         self.settings = settings
@@ -60,14 +51,13 @@ class WordVectors(TorchModel):
 
     def rows(self, word: str) -> list[int]:
         """Return the rows whose mean is the word's vector: its own and its n-grams'."""
-        rows = self._rows.get(word)
-        if rows is None:
-            known = self._bucket
+        if word not in self._rows:
             own = [self._word[word]] if word in self._word else []
             numbers = buckets_of(word, self.settings.buckets)
-            rows = own + [known[each] for each in numbers if each in known]
-            self._rows[word] = rows
-        return rows
+            self._rows[word] = own + [
+                self._bucket[each] for each in numbers if each in self._bucket
+            ]
+        return self._rows[word]
 
     def inputs(self, texts: Sequence[str], side: str) -> list[list[list[int]]]:
         """Return texts, or the leaves of trees, each as the rows of its words."""
@@ -87,12 +77,17 @@ class WordVectors(TorchModel):
 
         The weights make the sum of a text's rows the mean of its words' means.
         """
-        starts = np.cumsum([0, *(sum(map(len, bag)) for bag in inputs)])[:-1]
-        rows = [row for bag in inputs for word in bag for row in word]
-        weights = [1 / (len(bag) * len(word)) for bag in inputs for word in bag for _ in word]
-        tensors = torch.tensor(rows, dtype=torch.int64), torch.tensor(weights), torch.tensor(starts)
-        rows_, weights_, starts_ = (each.to(self.device) for each in tensors)
-        return rows_, weights_, starts_
+        rows: list[int] = []
+        weights: list[float] = []
+        starts = []
+        for bag in inputs:
+            starts.append(len(rows))
+            for word in bag:
+                rows += word
+                weights += [1 / (len(bag) * len(word))] * len(word)
+        here = self.device
+        places = torch.tensor(rows, dtype=torch.int64, device=here)
+        return places, torch.tensor(weights, device=here), torch.tensor(starts, device=here)
 
     def embed(self, batch: tuple[Tensor, Tensor, Tensor]) -> Tensor:
         """Return the embeddings (texts, dim); a text without a known word is all zeros."""
@@ -108,7 +103,7 @@ class WordVectors(TorchModel):
         write_weights(folder, {"table": table, "buckets": np.array(self.buckets, np.int64)})
 
     @classmethod
-    def load(cls, settings: Reading, folder: Path) -> Self:
+    def load(cls, settings: Method, folder: Path) -> Self:
         """Load what `save` wrote. Errors: `UserError` if a file is missing or damaged."""
         words, stored = Vocabulary.load(folder).words, read_weights(folder)
         table, buckets = stored.get("table"), stored.get("buckets")

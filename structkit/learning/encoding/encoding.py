@@ -19,7 +19,7 @@ import numpy as np
 from structkit.embeddings.reading import differing_settings, read_hashes, read_matrix
 from structkit.embeddings.vectors import EmbeddingRow, Vectors
 from structkit.errors import UserError, flag, missing, program
-from structkit.learning.encoding.engines import Engine, open_engine
+from structkit.learning.encoding.engines import open_engine
 from structkit.learning.encoding.settings import (
     NODE_ROWS,
     OPENING_SETTINGS,
@@ -29,7 +29,7 @@ from structkit.learning.encoding.settings import (
 )
 from structkit.learning.folders import content_hash, model_folder, not_finite_error
 from structkit.learning.metadata import has_metadata, is_multi_vector, plain_metadata, read_metadata
-from structkit.learning.model import Model
+from structkit.learning.model import Engine, Model
 from structkit.learning.static import StaticEncoder, normalized
 from structkit.learning.tokens import batches_of
 from structkit.processes import group_by_size
@@ -232,7 +232,7 @@ class Encoding:
             encoder, settings.field, known, settings.keep, self.part == "elements", paths
         )
         self.read = self.reader.read  # a record, or raise where it has no text
-        self.truncation = self.engine.truncation
+        self.truncation = encoder.truncation
         self.is_static = isinstance(encoder, StaticEncoder) and encoder.reads_bags
         encoder.read_field(known[0] if self.part == "elements" else self.first_field)
         self.earlier: EarlierEmbeddings | None = None

@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag
 from structkit.learning.encoding.exported import (
     RUNTIMES,
@@ -26,9 +24,8 @@ from structkit.learning.encoding.exported import (
 from structkit.learning.encoding.settings import EncodingSettings
 from structkit.learning.folders import model_folder
 from structkit.learning.metadata import OddModel, own_metadata
-from structkit.learning.model import Model
+from structkit.learning.model import Engine
 from structkit.learning.static import StaticEncoder, open_table
-from structkit.learning.tokens import Truncation
 from structkit.records.jsonl import Record
 
 # devices of a GPU, found without torch
@@ -36,46 +33,16 @@ GPU_DEVICES = ("nvidia[0-9]*", "kfd")
 CPU_INFO = Path("/proc/cpuinfo")
 
 
-class Engine(Protocol):
-    """Inference engine of a model's inputs; `len()` of an input is its cost.
-
-    `batch_tokens` is the fastest size of a batch, `precision` the precision of matrix products: the
-    fastest one that is exact enough, once known.
-    """
-
-    name: str
-    dtype: str
-    precision: str | None
-    batch_tokens: int
-    truncation: Truncation
-
-    @property
-    def model(self) -> Model:
-        """The model that it computes."""
-        ...
-
-    def token_rows(self, inputs: Sequence[Any], side: str) -> list[NDArray[np.float32]]:
-        """Return an embedding per token, (rows, dim), of each input, for models with `tokens`."""
-        ...
-
-    def embeddings(self, inputs: Sequence[Any]) -> NDArray[np.float32]:
-        """Return the embeddings of some inputs, computed together, (inputs, dim)."""
-        ...
-
-
-class TableEngine:
-    """A table of token vectors, which numpy looks up: all inputs together."""
+class TableEngine(Engine):
+    """A table of token vectors, which numpy looks up."""
 
     name = "numpy"
-    dtype = "fp32"
-    precision: str | None = "highest"
-    batch_tokens = 1 << 30
 
     def __init__(self, model: StaticEncoder) -> None:
-        self.model, self.truncation, self.embeddings = model, model.truncation, model.embed
+        self.model: StaticEncoder = model
 
-    def token_rows(self, inputs: Sequence[Any], side: str) -> list[NDArray[np.float32]]:
-        raise NotImplementedError
+    def embeddings(self, inputs: Sequence[Any]) -> Vectors:
+        return self.model.embed(inputs)
 
 
 def open_engine(

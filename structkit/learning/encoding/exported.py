@@ -16,9 +16,10 @@ import orjson
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from structkit.embeddings.vectors import normalize_rows
 from structkit.extras import require
 from structkit.learning.folders import TOKENIZER_FILE
-from structkit.learning.model import TokenModel
+from structkit.learning.model import Engine, TokenModel
 from structkit.learning.tokens import Tokenizing
 from structkit.paths import cache_folder
 from structkit.processes import cores
@@ -163,14 +164,14 @@ def openvino() -> Any:
             del sys.modules[name]
 
 
-class ExportedEncoder(TokenModel):
+class ExportedEncoder(TokenModel, Engine):
     """An exported encoder: texts to embeddings, as `Encoder` computes them."""
 
     batch_tokens = EXPORT_BATCH_TOKENS
-    precision: str | None = "highest"
 
     def __init__(self, runtime: Runtime, folder: Path, notes: Record) -> None:
         self.runtime, self.name, self.dtype = runtime, runtime.name, runtime.dtype
+        self.model = self  # it needs no other
         self.compute = runtime.open(folder)
         self.version = notes["runtime"]
         files = [
@@ -185,11 +186,6 @@ class ExportedEncoder(TokenModel):
         self.truncation = self.tokenizing.truncation
         self.sample = np.array(notes["sample"], np.float32)
 
-    @property
-    def model(self) -> ExportedEncoder:
-        """The encoder itself: it needs no other."""
-        return self
-
     def embeddings(self, inputs: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         """Return the embeddings of some inputs, computed together, (inputs, dim)."""
         lengths = np.array([len(row) for row in inputs])
@@ -198,16 +194,11 @@ class ExportedEncoder(TokenModel):
         padded[mask] = np.concatenate([np.array(row, np.int64) for row in inputs])
         return self.compute({"ids": padded, "mask": mask.astype(np.int64)})
 
-    def token_rows(self, inputs: Sequence[Any], side: str) -> list[NDArray[np.float32]]:
-        raise NotImplementedError
-
     def agreement(self) -> float:
         """Return the lowest cosine between its embeddings of sample texts and torch's."""
         embeddings = self.embeddings(self.inputs(SAMPLE_TEXTS, "document"))
         self.truncation.drain()
-        cosines = (embeddings * self.sample).sum(1) / (
-            np.linalg.norm(embeddings, axis=1) * np.linalg.norm(self.sample, axis=1)
-        )
+        cosines = (normalize_rows(embeddings) * normalize_rows(self.sample)).sum(1)
         return float(np.nan_to_num(cosines).min())
 
     def agrees(self) -> bool:

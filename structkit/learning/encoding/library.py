@@ -24,7 +24,7 @@ from structkit.learning.metadata import (
     no_text_embedding_error,
     plain_metadata,
 )
-from structkit.learning.model import Model
+from structkit.learning.model import Engine, Model
 from structkit.learning.tokens import Truncation
 from structkit.progress import say
 from structkit.records.jsonl import Record
@@ -51,18 +51,15 @@ class LibraryModel(Model):
         return [LibraryText(text, side) for text in texts]
 
 
-class LibraryEngine:
-    """The library itself, which also pads, cuts and scales as the folder says."""
+class LibraryEngine(Engine):
+    """The library itself, which also makes batches, pads, cuts and scales as the folder says."""
 
     name = "sentence-transformers"
-    dtype = "fp32"
-    precision: str | None = "highest"
-    batch_tokens = 1 << 30  # the library makes batches of its own
 
     def __init__(self, library: SentenceTransformer | MultiVectorEncoder) -> None:
         self.rows = isinstance(library, MultiVectorEncoder)
-        self.library, self.model = library, LibraryModel(("tokens",) if self.rows else ())
-        self.truncation = self.model.truncation
+        self.library = library
+        self.model: LibraryModel = LibraryModel(("tokens",) if self.rows else ())
 
     def embeddings(self, inputs: Sequence[LibraryText]) -> Vectors:
         """Return the embeddings of texts of one side, (inputs, dim)."""

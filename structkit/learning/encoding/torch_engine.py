@@ -28,6 +28,7 @@ from structkit.learning.encoding.exported import (
     new_export,
 )
 from structkit.learning.folders import TOKENIZER_FILE, not_finite_error
+from structkit.learning.model import Engine
 from structkit.learning.training.devices import (
     TorchModel,
     chosen_device,
@@ -46,7 +47,7 @@ GPU_BATCH_TOKENS = 32768
 EXPORTED_MODEL_TYPES = ("bert", "camembert", "roberta", "t5", "xlm-roberta")
 
 
-class TorchEngine:
+class TorchEngine(Engine):
     """A model on a device, in inference, at the precision that is fastest there."""
 
     name = "torch"
@@ -60,11 +61,10 @@ class TorchEngine:
         self.native = dtype == "bf16" and not self.on_cpu
         if isinstance(model, Encoder) and self.native:
             model.model.to(torch.bfloat16)  # before the move: the GPU never holds all in float32
-        self.model = model.to(there)
+        self.model: TorchModel = model.to(there)
         self.room = 1 << 62  # padded tokens known to fit into memory
         self.batch_tokens = CPU_BATCH_TOKENS if self.on_cpu else GPU_BATCH_TOKENS
-        self.precision: str | None = None
-        self.truncation = model.truncation
+        self.precision = None
 
     @classmethod
     def open(
