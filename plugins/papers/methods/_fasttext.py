@@ -52,11 +52,9 @@ class WordVectors(TorchModel):
     def rows(self, word: str) -> list[int]:
         """Return the rows whose mean is the word's vector: its own and its n-grams'."""
         if word not in self._rows:
-            own = [self._word[word]] if word in self._word else []
-            numbers = buckets_of(word, self.settings.buckets)
-            self._rows[word] = own + [
-                self._bucket[each] for each in numbers if each in self._bucket
-            ]
+            own, buckets = self._word.get(word), buckets_of(word, self.settings.buckets)
+            rows = [own, *map(self._bucket.get, buckets)]
+            self._rows[word] = [row for row in rows if row is not None]
         return self._rows[word]
 
     def inputs(self, texts: Sequence[str], side: str) -> list[list[list[int]]]:
@@ -85,9 +83,10 @@ class WordVectors(TorchModel):
             for word in bag:
                 rows += word
                 weights += [1 / (len(bag) * len(word))] * len(word)
-        here = self.device
-        places = torch.tensor(rows, dtype=torch.int64, device=here)
-        return places, torch.tensor(weights, device=here), torch.tensor(starts, device=here)
+        places, first = (
+            torch.tensor(each, dtype=torch.int64, device=self.device) for each in (rows, starts)
+        )
+        return places, torch.tensor(weights, device=self.device), first
 
     def embed(self, batch: tuple[Tensor, Tensor, Tensor]) -> Tensor:
         """Return the embeddings (texts, dim); a text without a known word is all zeros."""

@@ -28,6 +28,7 @@ from tokenizers import (
     trainers,
 )
 from torch import Tensor, nn
+from torch.nn import functional
 from transformers import (
     AutoConfig,
     AutoModel,
@@ -294,9 +295,18 @@ def new_model(
     head: bool = False,
 ) -> Any:
     """Return an untrained model whose parameters depend only on torch's seed."""
-    if architecture == "bert":
-        return BertModel(_bert_config(size, tokenizer), add_pooling_layer=False)
     width, inner, heads, layers, decoder_layers = SIZES[size]
+    if architecture == "bert":
+        shape = BertConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=width,
+            intermediate_size=inner,
+            num_attention_heads=heads,
+            num_hidden_layers=layers,
+            pad_token_id=tokenizer.pad_token_id,
+            max_position_embeddings=1024,
+        )
+        return BertModel(shape, add_pooling_layer=False)
     config = T5Config(  # type: ignore[call-arg]
         initializer_factor=T5_INITIAL_FACTOR,
         vocab_size=len(tokenizer),
@@ -318,27 +328,10 @@ def new_model(
     return model
 
 
-def _bert_config(size: str, tokenizer: PreTrainedTokenizerFast) -> BertConfig:
-    width, inner, heads, layers, _ = SIZES[size]
-    return BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=width,
-        intermediate_size=inner,
-        num_attention_heads=heads,
-        num_hidden_layers=layers,
-        pad_token_id=tokenizer.pad_token_id,
-        max_position_embeddings=1024,
-    )
-
-
-FREED_BLOCK_BYTES = (
-    4 << 20
-)  # bytes of a block that is returned to the system: the states of long texts
-POSITION_TABLES = (
-    "position_embeddings",
-    "embed_positions",
-    "wpe",
-)  # of positions, by their last names
+# a block of such a size is returned to the system: the states of long texts
+FREED_BLOCK_BYTES = 4 << 20
+# names of tables of positions
+POSITION_TABLES = ("position_embeddings", "embed_positions", "wpe")
 
 
 def positions(model: Any) -> int | None:
@@ -376,7 +369,9 @@ class TableModel(nn.Module):
 
     def __init__(self, rows: Vectors, *, saturating: bool = False) -> None:
         super().__init__()
-        self.embedding = _embedding(torch.from_numpy(rows))
+        self.embedding: nn.Embedding = nn.Embedding.from_pretrained(  # type: ignore[no-untyped-call]
+            torch.from_numpy(rows), freeze=False
+        )
         self.saturating = saturating
         self.config = SimpleNamespace(
             hidden_size=rows.shape[1],
@@ -399,17 +394,13 @@ class TableModel(nn.Module):
     def resize_token_embeddings(self, count: int, **options: Any) -> None:
         """Add rows of zeros, which `add_tokens` fills."""
         old = self.embedding.weight.data
-        added = old.new_zeros(count - len(old), old.shape[1])
-        self.embedding = _embedding(torch.cat([old, added]))
+        rows = functional.pad(old, (0, 0, 0, count - len(old)))
+        self.embedding = nn.Embedding.from_pretrained(rows, freeze=False)  # type: ignore[no-untyped-call]
 
     def table(self, tokenizer: Tokenizer) -> Table:
         """Return the table as it is now."""
         rows = self.embedding.weight.detach().float().cpu().numpy()
         return Table(rows, tokenizer, self.saturating)
-
-
-def _embedding(rows: Tensor) -> nn.Embedding:
-    return nn.Embedding(rows.shape[0], rows.shape[1], _weight=rows)
 
 
 def repetitions(ids: Tensor, mask: Tensor) -> Tensor:
