@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from structkit.embeddings.vectors import Vectors
+from structkit.embeddings.vectors import IntArray, Vectors
 from structkit.errors import UserError, flag
 from structkit.learning.encoders.encoder import Encoder, open_model
 from structkit.learning.encoders.models import TableModel, train_tokenizer
@@ -140,7 +139,7 @@ def zipf_weights(tokens: int) -> Vectors:
     return weights
 
 
-def roots_of_idf(texts: int, having: NDArray[np.int64]) -> Vectors:
+def roots_of_idf(texts: int, having: IntArray) -> Vectors:
     """Return √idf of tokens that `having` of the texts contain, so that products of two get idf.
 
     The inverse document frequency is Lucene's for BM25, which is never negative.

@@ -15,15 +15,12 @@ al. 2022, "ColBERTv2" (arXiv 2112.01488); defaults of PyLate 1.6.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Any, Self
 
 from structkit.learning.encoders.settings import EncoderSettings, model_setting
 from structkit.learning.training.data import Spool
 from structkit.records.jsonl import Record
 from structkit.settings import setting
-
-if TYPE_CHECKING:
-    from ._colbert import ColBERT
 
 COLBERT_SECTION = "ColBERT, section 3.2"
 
@@ -68,7 +65,7 @@ class Method(EncoderSettings):
         skipped = {"skip_punctuation": bool(own["skipped"])} if "skipped" in own else {}
         return super().fill_in(own | skipped | {"pooling": "mean", "normalize": True})
 
-    def build(self, spool: Spool) -> ColBERT:
+    def build(self, spool: Spool) -> Any:
         from ._colbert import ColBERT
 
         return ColBERT.of(self, spool)

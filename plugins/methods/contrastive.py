@@ -7,7 +7,7 @@ field), optional `negatives`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from structkit.errors import UserError
 from structkit.learning.encoders.settings import EncoderSettings, check_decoder
@@ -15,9 +15,6 @@ from structkit.learning.training.data import Spool, keep_fields
 from structkit.plugin import setting
 from structkit.records.fields import remedy_for
 from structkit.records.jsonl import Record
-
-if TYPE_CHECKING:
-    from structkit.learning.encoders.dual_encoder import DualEncoder
 
 VARIANTS = ("tagged", "untagged", "masked")  # html-variants makes them for negatives too
 
@@ -51,7 +48,7 @@ class Method(EncoderSettings):
         kept |= {"negatives": fields[negatives]} if negatives in fields else {}
         return self.with_teacher_scores(record, kept)
 
-    def build(self, spool: Spool) -> DualEncoder:
+    def build(self, spool: Spool) -> Any:
         from structkit.learning.encoders.dual_encoder import DualEncoder
 
         module = DualEncoder.of(self, spool)

@@ -16,16 +16,13 @@ Structured Data" (https://aclanthology.org/2023.findings-acl.734), released code
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from structkit.errors import UserError, flag
 from structkit.learning.encoders.settings import EncoderSettings, model_setting
 from structkit.learning.metadata import MAX_TEXT_TOKENS
 from structkit.learning.training.data import Spool
 from structkit.settings import setting
-
-if TYPE_CHECKING:
-    from ._santa import Santa
 
 RELEASED_CODE = "SANTA's released code"
 
@@ -84,7 +81,7 @@ class Method(EncoderSettings):
     def idle_options(cls) -> frozenset[str]:
         return super().idle_options() | {"mcls_every"}
 
-    def build(self, spool: Spool) -> Santa:
+    def build(self, spool: Spool) -> Any:
         from ._santa import build_santa
 
         return build_santa(self, spool)

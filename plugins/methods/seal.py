@@ -16,7 +16,7 @@ Document Retrieval" (EMNLP 2025).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from structkit.errors import UserError, program
 from structkit.learning.encoders.settings import (
@@ -28,9 +28,6 @@ from structkit.learning.training.data import Spool, keep_fields
 from structkit.plugin import setting
 from structkit.records.fields import remedy_for
 from structkit.records.jsonl import Record
-
-if TYPE_CHECKING:
-    from ._seal import Seal
 
 SEAL_SECTION = "SEAL, section 4.1"
 ORDERS = ("element,structure", "structure,element", "joint", "element", "structure")
@@ -114,7 +111,7 @@ class Method(EncoderSettings):
             )
         return self.with_teacher_scores(record, fields, "negatives_tagged")
 
-    def build(self, spool: Spool) -> Seal:
+    def build(self, spool: Spool) -> Any:
         from ._seal import Seal
 
         return Seal.of(self, spool)

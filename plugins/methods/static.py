@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from structkit import plugin
 from structkit.errors import UserError, flag, program
@@ -18,11 +18,6 @@ from structkit.learning.training.data import Spool
 from structkit.plugin import setting
 from structkit.records.fields import DOCUMENT_FIELDS, QUERY_FIELDS, text_name
 from structkit.records.jsonl import Record, text_field
-
-if TYPE_CHECKING:
-    from structkit.learning.static import StaticEncoder
-
-    from ._static import Distilled
 
 
 def usual_dimensions(settings: Method) -> int:
@@ -73,7 +68,7 @@ class Method(plugin.Method):
             names = [text_name(record, (*DOCUMENT_FIELDS, *QUERY_FIELDS), remedy)]
         return {"id": record["id"], "texts": [text_field(record, name) for name in names]}
 
-    def build(self, spool: Spool) -> Distilled:
+    def build(self, spool: Spool) -> Any:
         from ._static import Distilled, distill_table, random_table
 
         if not len(spool) and not self.model:
@@ -88,7 +83,7 @@ class Method(plugin.Method):
             yield from record["texts"]
 
     @classmethod
-    def load(cls, folder: Path, metadata: Record) -> StaticEncoder:
+    def load(cls, folder: Path, metadata: Record) -> Any:
         from structkit.learning.static import StaticEncoder, Table
 
         return StaticEncoder(Table.read(folder), metadata)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.embeddings.vectors import Vectors
+from structkit.embeddings.vectors import IntArray, Vectors
 from structkit.learning.folders import WEIGHTS_FILE, damage_error, read_weights
 from structkit.processes import one_thread
 from structkit.structure.trees.tree import Tree, from_spans
@@ -115,7 +115,7 @@ class SpanScores:
             for layer in range(layers)
         ]
 
-    def fenceposts(self, numbers: NDArray[np.int64], lengths: NDArray[np.int64]) -> Vectors:
+    def fenceposts(self, numbers: IntArray, lengths: IntArray) -> Vectors:
         """Return the places between words (texts, words + 1, span), as the span layer sees them.
 
         `numbers` is (texts, 4, words + 2), the longest text first; `lengths` (texts,) is the number
@@ -185,7 +185,7 @@ class _Lstm:
         return after
 
 
-def best_spans(scores: NDArray[np.float32]) -> list[tuple[int, int]]:
+def best_spans(scores: Vectors) -> list[tuple[int, int]]:
     """Return the nested spans with the largest sum of positive scores, outer ones first.
 
     `scores` is (n + 1, n + 1), the score of words i to j (half-open) in row i and column j; spans

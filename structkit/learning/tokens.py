@@ -9,10 +9,13 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
+import numpy as np
 from tokenizers import Encoding, Tokenizer
 
+from structkit.embeddings.vectors import IntArray
 from structkit.errors import UserError, flag
 from structkit.processes import group_by_size
 
@@ -239,6 +242,19 @@ def batches_of(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
         end = start + max(1, budget // max(1, lengths[order[start]]))
         yield order[start:end]
         start = end
+
+
+def pad_ids(inputs: Sequence[Sequence[int]], padding: int) -> tuple[IntArray, IntArray]:
+    """Return token ids and their mask, 1 on real tokens, (inputs, length) each.
+
+    Padding is on the right, where causal attention never sees it.
+    """
+    lengths = np.array([len(row) for row in inputs])
+    mask = np.arange(max(1, lengths.max())) < lengths[:, None]
+    ids = np.full(mask.shape, padding)
+    # an array of lists takes ten times as long, while other threads wait
+    ids[mask] = np.fromiter(chain.from_iterable(inputs), ids.dtype, lengths.sum())
+    return ids, mask.astype(ids.dtype)
 
 
 def beginning(text: str, tokens: int) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import torch
@@ -127,6 +127,6 @@ class FastTextTraining(TrainingModule):
     def save(self, folder: Path) -> None:
         self.model.save(folder)
 
-    def metadata(self) -> dict[str, Any]:
+    def metadata(self) -> Record:
         rows = len(self.model.table)
         return {"normalize": False, "words": len(self.model.words), "rows": rows}

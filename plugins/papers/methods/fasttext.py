@@ -66,7 +66,7 @@ class Method(WordSettings, PassSettings):
         model = WordVectors(self, words, torch.from_numpy(rows), numbers)
         return FastTextTraining(self, model, seen=len(spool) * self.epochs)
 
-    def arguments(self, file: str) -> dict[str, Any]:
+    def arguments(self, file: str) -> Record:
         """Return these settings by the library's names."""
         return {
             "input": file,
@@ -89,7 +89,7 @@ class Method(WordSettings, PassSettings):
         return WordVectors.load(cls.of(metadata["settings"]), folder)
 
 
-def learn(arguments: dict[str, Any]) -> LearnedRows:
+def learn(arguments: Record) -> LearnedRows:
     """Return the rows that the library learns by `arguments`, its own settings.
 
     Errors: `UserError` with the library's message, for example that no word is frequent enough.
@@ -108,7 +108,7 @@ def learn(arguments: dict[str, Any]) -> LearnedRows:
     return answer
 
 
-def _learned(arguments: dict[str, Any]) -> LearnedRows | str:
+def _learned(arguments: Record) -> LearnedRows | str:
     """Return the rows, or the library's error. Linux ends it when its parent process is killed."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -118,7 +118,7 @@ def _learned(arguments: dict[str, Any]) -> LearnedRows | str:
         return str(error).strip().partition("\n")[0]
 
 
-def train_library(arguments: dict[str, Any]) -> Any:
+def train_library(arguments: Record) -> Any:
     """Return the library's own model, trained in this process."""
     chosen = library.args()
     fixed = {

@@ -373,7 +373,7 @@ class DualEncoder(TrainingModule):
     def save(self, folder: Path) -> None:
         save_encoder(self.encoder, folder)
 
-    def metadata(self) -> dict[str, Any]:
+    def metadata(self) -> Record:
         return {**self.encoder.metadata(), "document_fields": self.document_fields}
 
 

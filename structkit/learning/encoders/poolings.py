@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from structkit.learning.tokens import pad_ids
 from structkit.learning.training.devices import ON_CPU
 
 
@@ -45,19 +44,10 @@ class Tokens:
         return Tokens(self.ids[there, :width], self.mask[there, :width], lengths)
 
 
-def pad_tokens(ids: Sequence[Sequence[int]], padding: int) -> Tokens:
-    """Return token ids as one batch, as wide as its longest text.
-
-    Padding is on the right, where causal attention never sees it.
-    """
-    lengths = np.array([len(row) for row in ids])
-    width = max(1, lengths.max())
-    real = np.arange(width) < lengths[:, None]
-    rows = np.full(real.shape, padding)
-    # a tensor of lists takes ten times as long, while other threads wait
-    rows[real] = np.fromiter(chain.from_iterable(ids), rows.dtype, lengths.sum())
-    mask = torch.from_numpy(real).long()
-    return Tokens(torch.from_numpy(rows), mask, mask.sum(1))  # (batch, length) each
+def pad_tokens(inputs: Sequence[Sequence[int]], padding: int) -> Tokens:
+    """Return token ids as one batch, as wide as its longest text."""
+    ids, mask = map(torch.from_numpy, pad_ids(inputs, padding))
+    return Tokens(ids, mask, mask.sum(1))
 
 
 # to which a mask of all pairs of tokens means no more than one of tokens

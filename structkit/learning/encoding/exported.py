@@ -13,14 +13,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import orjson
-from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from structkit.embeddings.vectors import normalize_rows
+from structkit.embeddings.vectors import IntArray, Vectors, normalize_rows
 from structkit.extras import require
 from structkit.learning.folders import TOKENIZER_FILE
 from structkit.learning.model import Engine, TokenModel
-from structkit.learning.tokens import Tokenizing
+from structkit.learning.tokens import Tokenizing, pad_ids
 from structkit.paths import cache_folder
 from structkit.processes import cores
 from structkit.records.jsonl import Record
@@ -32,7 +31,7 @@ PLAIN_TOKENIZER_FILE = "plain-tokenizer.json"
 SAMPLE_TEXTS = ["a", "Green tea, two cups.", "def add(a, b): return a + b  # <p>café</p> 一二三"]
 EXPORT_BATCH_TOKENS = 512  # with more, the states of a layer no longer fit in the cache
 # token ids and their mask, (batch, length) each, to embeddings, (batch, dim)
-Compute = Callable[[dict[str, NDArray[np.int64]]], NDArray[np.float32]]
+Compute = Callable[[dict[str, IntArray]], Vectors]
 # a folder in the cache, and the notes on it
 Export = tuple[Path, Record]
 
@@ -51,7 +50,10 @@ class Onnx:
     it writes.
     """
 
-    name, package, extra, dtype, agreement = "onnx", "onnxruntime", "onnx", "fp32", 0.99999
+    name = extra = "onnx"
+    package = "onnxruntime"
+    dtype = "fp32"
+    agreement = 0.99999
     graph = "embeddings.onnx"
 
     def version(self) -> str:
@@ -68,13 +70,7 @@ class Onnx:
     def open(self, place: Path) -> Compute:
         """Open what it has written, ready to compute."""
         run = session(place / self.graph).run
-
-        def compute(inputs: dict[str, NDArray[np.int64]]) -> NDArray[np.float32]:
-            embeddings: NDArray[np.float32]
-            (embeddings,) = run(None, inputs)
-            return embeddings
-
-        return compute
+        return lambda inputs: run(None, inputs)[0]
 
 
 def session(graph: Path, *, optimized: Path | None = None) -> Any:
@@ -135,12 +131,7 @@ class OpenVino:
         }
         compiled = openvino().Core().compile_model(str(place / self.graph), "CPU", settings)
         infer = compiled.create_infer_request().infer
-
-        def compute(inputs: dict[str, NDArray[np.int64]]) -> NDArray[np.float32]:
-            embeddings: NDArray[np.float32] = infer(inputs)[0].copy()
-            return embeddings
-
-        return compute
+        return lambda inputs: infer(inputs)[0].copy()
 
 
 Runtime: TypeAlias = Onnx | OpenVino
@@ -186,13 +177,10 @@ class ExportedEncoder(TokenModel, Engine):
         self.truncation = self.tokenizing.truncation
         self.sample = np.array(notes["sample"], np.float32)
 
-    def embeddings(self, inputs: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+    def embeddings(self, inputs: Sequence[Sequence[int]]) -> Vectors:
         """Return the embeddings of some inputs, computed together, (inputs, dim)."""
-        lengths = np.array([len(row) for row in inputs])
-        mask = np.arange(lengths.max()) < lengths[:, None]  # (inputs, length)
-        padded = np.full(mask.shape, self.tokenizing.padding, np.int64)
-        padded[mask] = np.concatenate([np.array(row, np.int64) for row in inputs])
-        return self.compute({"ids": padded, "mask": mask.astype(np.int64)})
+        ids, mask = pad_ids(inputs, self.tokenizing.padding)
+        return self.compute({"ids": ids, "mask": mask})
 
     def agreement(self) -> float:
         """Return the lowest cosine between its embeddings of sample texts and torch's."""

@@ -139,7 +139,7 @@ class EncodingSettings:
         return "chunk" if self.chunk else self.rows or ""
 
     @property
-    def changes(self) -> dict[str, Any]:
+    def changes(self) -> Record:
         """Overrides of the model's own settings, where not None."""
         return {"pooling": self.pooling, "normalize": self.normalize}
 

@@ -26,9 +26,9 @@ from hashlib import blake2b
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from structkit.embeddings.vectors import IntArray
 from structkit.learning.strae.sentences import Sentence
 from structkit.structure.trees.tree import Ints
 
@@ -42,9 +42,9 @@ class TreeBatch:
     leaves: Tensor  # (leaves,) their nodes
     inner: Tensor  # (inner,) all other nodes
     levels: tuple[tuple[int, int], ...]  # (first, last) in `inner` of one depth
-    start: NDArray[np.int64]  # (nodes,) first leaf below, counted over the batch
-    width: NDArray[np.int64]  # (nodes,) number of leaves below
-    lengths: NDArray[np.int64]  # (sentences,) their leaves
+    start: IntArray  # (nodes,) first leaf below, counted over the batch
+    width: IntArray  # (nodes,) number of leaves below
+    lengths: IntArray  # (sentences,) their leaves
     text: Ints  # (leaves,) the ids in the order of the text
 
     @classmethod
@@ -121,7 +121,7 @@ class TreeBatch:
         return torch.from_numpy(numbers.copy()).to(self.device)
 
 
-def _nodes_by_depth(depths: Ints) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _nodes_by_depth(depths: Ints) -> Iterator[tuple[IntArray, IntArray]]:
     """Yield first leaf and width of all nodes of a depth, for every depth from the deepest to 0.
 
     Of nodes in text order, those of the greatest depth are pairs of siblings: each pair becomes its

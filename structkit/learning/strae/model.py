@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from structkit.embeddings.vectors import IntArray
 from structkit.learning.strae.batches import TreeBatch, downward, upward
 from structkit.learning.strae.losses import MIN_LENGTH
 from structkit.learning.strae.sentences import Sentence
@@ -172,8 +172,8 @@ class _Frontier:
 
     def __init__(
         self,
-        lengths: NDArray[np.int64],
-        starts: NDArray[np.int64],
+        lengths: IntArray,
+        starts: IntArray,
         leaves: Tensor,
         keys: Tensor,
     ) -> None:
@@ -219,7 +219,7 @@ class _Frontier:
         return place, right - row
 
 
-def _depths_of_merges(lengths: NDArray[np.int64], merges: Sequence[tuple[Tensor, Tensor]]) -> Ints:
+def _depths_of_merges(lengths: IntArray, merges: Sequence[tuple[Tensor, Tensor]]) -> Ints:
     """Return the depth of every leaf, (sentences, longest), from the merges in their order."""
     depths = np.zeros((len(lengths), int(lengths[0])), np.int32)
     if not merges:

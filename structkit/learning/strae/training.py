@@ -16,13 +16,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import orjson
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.functional import normalize
 
 from structkit.embeddings.reading import MATRIX_ENDINGS, read_embeddings
-from structkit.embeddings.vectors import Vectors
+from structkit.embeddings.vectors import IntArray, Vectors
 from structkit.errors import UserError, flag
 from structkit.learning.static import static_word_vectors
 from structkit.learning.strae.batches import TreeBatch
@@ -275,7 +274,7 @@ class Leaves:
         return len(self.sentence)
 
     @cached_property
-    def ends(self) -> NDArray[np.int64]:
+    def ends(self) -> IntArray:
         """Where words begin and end, in leaves, (words + 1,)."""
         return np.cumsum([0, *self.counts])
 
@@ -348,7 +347,7 @@ class TreeTraining(VocabularyTraining):
 
         return read
 
-    def metadata(self) -> dict[str, Any]:
+    def metadata(self) -> Record:
         return {"pooling": "root", "words": len(self.vocabulary)}
 
 
@@ -454,7 +453,7 @@ class PairTraining(TreeTraining):
         """Return the number of pairs."""
         return {"pairs": len(pairs)}
 
-    def metadata(self) -> dict[str, Any]:
+    def metadata(self) -> Record:
         return super().metadata() | {"pooling": self.settings.pooling}
 
 

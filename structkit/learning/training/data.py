@@ -124,11 +124,11 @@ class Spool:
         self.most_negatives = max(self.most_negatives, count)
         self.fewest_negatives = min(self.fewest_negatives, (count, record["id"]))
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Record:
         # another process reads the same open file, which has no name
         return self.__dict__ | {"_file": DupFd(self._file.fileno())}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Record) -> None:
         self.__dict__ = state | {"_file": os.fdopen(state["_file"].detach(), "rb")}
 
     def __len__(self) -> int:

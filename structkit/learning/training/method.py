@@ -117,7 +117,7 @@ class Method(Contract):
         """
 
     @classmethod
-    def of(cls, values: dict[str, Any]) -> Self:
+    def of(cls, values: Record) -> Self:
         """Return the settings that a model folder records, with defaults for missing ones.
 
         Errors: `UserError` for one of another type or out of bounds.

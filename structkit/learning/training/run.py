@@ -15,7 +15,6 @@ from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import orjson
 import torch
@@ -336,7 +335,7 @@ def card_metadata(name: str, method: Method, *, there: bool) -> str:
 
     The base model is a name on the Hub, with the license on its card, if they are known.
     """
-    start, known = method.start, dict[str, Any]()
+    start, known = method.start, Record()
     if start:
         with suppress(Exception):  # no card, or a stranger's, which may hold anything
             known = metadata_load(model_folder(start, offline=True) / CARD_FILE) or {}

@@ -202,7 +202,7 @@ class Log:
     def __init__(self, options: RunOptions, *, silent: bool) -> None:
         self.every = options.log_every
         self.json = options.log_format == "json" and not silent
-        self.lines: list[dict[str, Any]] = []
+        self.lines: list[Record] = []
         self._clear()
 
     def _clear(self) -> None:
@@ -211,10 +211,10 @@ class Log:
         self._records = 0
         self._since = time.monotonic()
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> Record:
         return {"lines": self.lines, "sums": dict(self._sums), "counts": dict(self._counts)}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load(self, state: Record) -> None:
         self.lines = state["lines"]
         self._sums, self._counts = Counter(state["sums"]), Counter(state["counts"])
 
@@ -234,7 +234,7 @@ class Log:
         self.line(line, records_per_second=self._records / (time.monotonic() - self._since))
         self._clear()
 
-    def line(self, line: dict[str, Any], **passing: float) -> None:
+    def line(self, line: Record, **passing: float) -> None:
         """Keep a line, and write it with the numbers of this run alone."""
         self.lines.append(line)
         if self.json:

@@ -103,7 +103,7 @@ class TrainingModule(nn.Module):
         """Write all files of the model folder but `structkit.json`."""
         raise NotImplementedError
 
-    def metadata(self) -> dict[str, Any]:
+    def metadata(self) -> Record:
         """Return metadata, in addition to the settings, that load the model."""
         return {}
 
@@ -482,12 +482,12 @@ class HeldOut:
             load_trained(self.module, self.weights)
         self.best, self.weights, self.without_gain = math.inf, {}, 0
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> Record:
         """Return the state for a checkpoint."""
         names = ("values", "best_step", "without_gain", "best", "weights")
         return {name: getattr(self, name) for name in names}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load(self, state: Record) -> None:
         """Restore what `state` returned."""
         vars(self).update(state)
 
