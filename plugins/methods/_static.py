@@ -75,20 +75,17 @@ def distill_table(settings: Any, spool: Spool) -> Table:
         if name and number not in special and not name.startswith(UNUSED_PREFIX)
     ]
     size = own.get_vocab_size()
-    ids = [[number] if number < size else word_tokens(own, names[number]) for number in kept]
-    inputs = [encoder.tokenizing.with_special_tokens(each) for each in ids]
+    inputs = []
+    for number in kept:
+        split = [] if number < size else own.model.tokenize(names[number])
+        ids = [token.id for token in split] or [number]
+        inputs.append(encoder.tokenizing.with_special_tokens(ids))
     engine = TorchEngine(encoder.eval(), str(encoder.device), "fp32")
     vectors = embed_in_batches(engine, inputs, TABLE_BATCH_TOKENS)
     vectors = components(vectors, settings.dimensions)
     rows = np.zeros((vocabulary, vectors.shape[1]), np.float32)
     rows[kept] = vectors * zipf_weights(len(kept))[:, None]
     return Table(rows, tokenizer, settings.saturating)
-
-
-def word_tokens(tokenizer: Tokenizer, word: str) -> list[int]:
-    """Return the tokens of a word in the tokenizer's own spelling."""
-    numbers: list[int] = [token.id for token in tokenizer.model.tokenize(word)]
-    return numbers
 
 
 def random_table(settings: Any, spool: Spool) -> Table:

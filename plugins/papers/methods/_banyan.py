@@ -8,8 +8,9 @@ Siddharth 2025, "Banyan" (https://arxiv.org/abs/2407.17771), section 3.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,8 @@ class Entangled:
         edges = children.flatten().argsort(stable=True)
         parents = children.flatten().bincount(minlength=len(different))  # (U,)
         starts = parents.cumsum(0) - parents
+        first_edges = [*starts.tolist(), len(edges)]
+        levels = pairwise([0, *accumulate(sizes.tolist())])
         return cls(
             ids[example[:leaves]],
             different[order],
@@ -87,16 +90,9 @@ class Entangled:
             edges,
             starts,
             parents == 0,
-            tuple(_level_bounds(sizes.tolist(), [*starts.tolist(), len(edges)])),
+            tuple((first, end, first_edges[first], first_edges[end]) for first, end in levels),
             node,
         )
-
-
-def _level_bounds(sizes: list[int], starts: list[int]) -> Iterator[tuple[int, int, int, int]]:
-    first = 0
-    for size in sizes:
-        yield first, first + size, starts[first], starts[first + size]
-        first += size
 
 
 def compose_nodes(

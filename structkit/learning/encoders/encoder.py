@@ -54,7 +54,7 @@ from structkit.learning.encoders.pretrained import (
     natural_length,
 )
 from structkit.learning.encoders.rows import RowTokens
-from structkit.learning.folders import damage_error, model_folder, read_json
+from structkit.learning.folders import model_folder, read_json
 from structkit.learning.metadata import (
     LIBRARY_CONFIG_FILE,
     MAX_TEXT_TOKENS,
@@ -111,7 +111,6 @@ class Encoder(TokenModel, TorchModel):
     `lengths` holds the maximum tokens of each kind of text: query, document, and a method's own;
     `prompts` the text before a query or a document. `head` are the kinds and folders of the modules
     after the pooling. With the `part` tokens, texts have no embedding, but one row per token.
-    Errors: `UserError` where they do not fit together.
     """
 
     parts = ("chunk", "tokens")
@@ -130,8 +129,6 @@ class Encoder(TokenModel, TorchModel):
         backend.encode_special_tokens = bool(tokenizer.split_special_tokens)
         self.pooling, self.normalize = metadata["pooling"], metadata["normalize"]
         self.mcls_every: int = metadata.get("mcls_every", MCLS_EVERY)
-        if self.head:
-            self.width  # noqa: B018 checked
         most = positions(model)
         self.tokenizing = Tokenizing(
             backend,
@@ -153,13 +150,9 @@ class Encoder(TokenModel, TorchModel):
 
     @property
     def width(self) -> int:
-        """The dimensions of an embedding. Errors: the head does not fit the model."""
-        pooled = state_width(self.model)
+        """The dimensions of an embedding."""
         dense = [each.linear for each in self.head or () if isinstance(each, Dense)]
-        if dense and dense[0].in_features != pooled:
-            problem = f"its Dense module reads {dense[0].in_features} numbers, not {pooled}"
-            raise damage_error(problem)
-        return dense[-1].out_features if dense else pooled
+        return dense[-1].out_features if dense else state_width(self.model)
 
     def tokens(self, texts: Sequence[str], kind: str) -> Tokens:
         """Return texts as one padded batch, on the model's device."""

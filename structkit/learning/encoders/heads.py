@@ -110,13 +110,7 @@ def activation_of(path: str | None, folder: Path) -> nn.Module:
 
 
 def read_head(modules: Sequence[tuple[str, Path]], end: str = TEXT_OUTPUT) -> nn.Sequential:
-    """Return the modules after a pooling, or after the states of tokens, from kinds and folders.
-
-    Errors: `UserError` where they do not fit together.
-    """
-    made = [Dense.read(place, end) if kind == "Dense" else Normalize() for kind, place in modules]
-    dense = [each for each in made if isinstance(each, Dense)]
-    for before, after in zip(dense, dense[1:], strict=False):
-        if before.linear.out_features != after.linear.in_features:
-            raise damage_error("holds Dense modules that do not fit together", modules[0][1].parent)
-    return nn.Sequential(*made)
+    """Return the modules after a pooling, or after the states of tokens, from kinds and folders."""
+    return nn.Sequential(
+        *(Dense.read(place, end) if kind == "Dense" else Normalize() for kind, place in modules)
+    )

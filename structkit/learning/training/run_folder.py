@@ -74,9 +74,8 @@ class RunFolder:
                 f"{flag('resume')}, or {other}",
             )
         elif latest and not resume:
-            step = int(latest.name.removeprefix("step-"))
             raise UserError(
-                f"a run into {final} stopped at step {step:,}",
+                f"a run into {final} stopped at step {step_of(latest):,}",
                 f"continue it with {flag('resume')}, or start again with {flag('overwrite')}",
             )
         self.complete = resume and there and latest is None
@@ -115,13 +114,9 @@ class RunFolder:
         return next(iter(self.checkpoints()), None)
 
     def checkpoints(self) -> list[Path]:
-        """Yield all complete checkpoints, the last one first."""
-        steps = {
-            int(number): path
-            for path in self.partial.glob("step-*")
-            if (number := path.name.removeprefix("step-")).isdecimal()
-        }
-        return [steps[number] for number in sorted(steps, reverse=True)]
+        """Return all complete checkpoints, the last one first."""
+        found = [path for path in self.partial.glob("step-*") if step_of(path) >= 0]
+        return sorted(found, key=step_of, reverse=True)
 
     def save(self, step: int, state: dict[str, Any]) -> None:
         """Write a checkpoint, which appears only when complete, and remove those before it."""
@@ -181,6 +176,12 @@ class RunFolder:
             return
         if self.latest() is None:
             remove(self.partial)
+
+
+def step_of(checkpoint: Path) -> int:
+    """Return the number in the name of a checkpoint, -1 for another name."""
+    number = checkpoint.name.removeprefix("step-")
+    return int(number) if number.isdecimal() else -1
 
 
 def differences(before: Record, run: Record) -> list[str]:
