@@ -303,38 +303,31 @@ class Encoding:
         return rows, self.embed([text for record in window for text in record.texts])
 
     def _chunks(self, window: Sequence[ReadRecord]) -> EmbeddedRows:
+        rows: list[EmbeddingRow] = []
         inputs: list[Any] = []
-        parts: dict[str, list[tuple[int, Record]]] = {}  # an equal text is encoded once
         size, length, side = self.settings.chunk or 0, self.settings.length, self.settings.as_
-        for text in dict.fromkeys(record.texts[0] for record in window):
+        for record in window:
+            (text,) = record.texts
             chunks, lines = self.encoder.chunks(text, side, size), lines_of(text)
-            parts[text] = []
-            for chunk in chunks[: length // size if length else None]:
+            for number, chunk in enumerate(chunks[: length // size if length else None]):
                 span = chunk.start, chunk.end
                 place = dict(zip(PART_FIELDS["chunk"], (*span, lines(*span)), strict=True))
-                parts[text].append((len(inputs), place))
+                rows.append(record.part(number, place))
                 inputs.append(chunk.ids)
-        of_records = [(record, parts[record.texts[0]]) for record in window]
-        rows = [
-            record.part(number, place)
-            for record, own in of_records
-            for number, (_, place) in enumerate(own)
-        ]
-        chosen = [number for _, own in of_records for number, _ in own]
-        return rows, self.embed_inputs(inputs)[chosen]
+        return rows, self.embed_inputs(inputs)
 
     def _tokens(self, window: Sequence[ReadRecord]) -> EmbeddedRows:
-        texts = list(dict.fromkeys(record.texts[0] for record in window))
-        inputs = self.encoder.inputs(texts, self.settings.as_)
-        found: dict[str, Vectors] = {}  # of each text
-        for chosen in batches_of([*map(len, inputs)], self.engine.batch_tokens):
-            some = self.engine.token_rows([inputs[place] for place in chosen], self.settings.as_)
-            found |= {texts[place]: each for place, each in zip(chosen, some, strict=True)}
+        side = self.settings.as_
+        inputs = self.encoder.inputs([record.texts[0] for record in window], side)
+        found: dict[int, Vectors] = {}  # of each record
+        for places in batches_of([*map(len, inputs)], self.engine.batch_tokens):
+            some = self.engine.token_rows([inputs[place] for place in places], side)
+            found |= zip(places, some, strict=True)
         if factor := self.pool_factor:
             from structkit.embeddings.pooling import pool_rows
 
-            found = {text: pool_rows(rows, factor) for text, rows in found.items()}
-        vectors = [found[record.texts[0]] for record in window]
+            found = {place: pool_rows(rows, factor) for place, rows in found.items()}
+        vectors = [found[place] for place in range(len(window))]
         rows = [
             record.part(number, {})
             for record, own in zip(window, vectors, strict=True)

@@ -102,27 +102,20 @@ class TorchEngine(Engine):
         """
         longest = max(1, *map(len, inputs))
         size = min(len(inputs), max(1, self.room // longest))
-        while (computed := self._in_parts(inputs, size, compute)) is None:
+        while True:
+            try:
+                return [compute(inputs[at : at + size]) for at in range(0, len(inputs), size)]
+            except (MemoryError, RuntimeError) as error:
+                if not lacks_memory(error):
+                    raise
+            if self.model.device.type == "cuda":
+                torch.cuda.empty_cache()  # frees blocks of other sizes
             if size == 1:
                 problem = f"there is not enough memory for a text of {longest:,} tokens"
                 raise UserError(problem, f"lower {flag('length')}, or use a smaller model")
             size = -(-size // 2)
             self.room = size * longest
             say(f"there is not enough memory: {self.room:,} tokens are computed at a time")
-        return computed
-
-    def _in_parts(
-        self, inputs: Sequence[Any], size: int, compute: Callable[[Sequence[Any]], Result]
-    ) -> list[Result] | None:
-        """Return the results for `size` inputs at a time; None if memory is too small."""
-        try:
-            return [compute(inputs[at : at + size]) for at in range(0, len(inputs), size)]
-        except (MemoryError, RuntimeError) as error:
-            if not lacks_memory(error):
-                raise
-        if self.model.device.type == "cuda":
-            torch.cuda.empty_cache()  # frees blocks of other sizes
-        return None
 
     def _embed(self, inputs: Sequence[Any]) -> Vectors:
         embedded = self._infer(lambda: self.model.embed(self.model.batch(inputs)))
