@@ -13,15 +13,18 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
-from structkit.embeddings.vectors import IntArray
 from structkit.errors import UserError, flag
 from structkit.processes import group_by_size
 
 MAX_SLICE_CHARACTERS = (
     1 << 17
 )  # characters that are tokenized together: their tokens take 100 times as much
+
+
+IdArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -244,7 +247,7 @@ def batches_of(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
         start = end
 
 
-def pad_ids(inputs: Sequence[Sequence[int]], padding: int) -> tuple[IntArray, IntArray]:
+def pad_ids(inputs: Sequence[Sequence[int]], padding: int) -> tuple[IdArray, IdArray]:
     """Return token ids and their mask, 1 on real tokens, (inputs, length) each.
 
     Padding is on the right, where causal attention never sees it.

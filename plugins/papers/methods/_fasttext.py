@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -23,9 +23,6 @@ from structkit.records.jsonl import Record
 
 from ._ngrams import buckets_of
 
-if TYPE_CHECKING:
-    from .fasttext import Method
-
 
 class WordVectors(TorchModel):
     """A table of words, and of the buckets that words of the vocabulary use.
@@ -36,7 +33,7 @@ class WordVectors(TorchModel):
     """
 
     def __init__(
-        self, settings: Method, words: Sequence[str], table: Tensor, buckets: Sequence[int]
+        self, settings: Any, words: Sequence[str], table: Tensor, buckets: Sequence[int]
     ) -> None:
         super().__init__()
         self.settings = settings
@@ -62,7 +59,8 @@ class WordVectors(TorchModel):
         return [self.bag(self.prepared(text)["words"]) for text in texts]
 
     def prepared(self, text: str) -> Record:
-        return self.settings.prepared(text)
+        words: Record = self.settings.prepared(text)
+        return words
 
     def bag(self, words: Sequence[str]) -> list[list[int]]:
         """Return the rows of the words that have some."""
@@ -102,7 +100,7 @@ class WordVectors(TorchModel):
         write_weights(folder, {"table": table, "buckets": np.array(self.buckets, np.int64)})
 
     @classmethod
-    def load(cls, settings: Method, folder: Path) -> Self:
+    def load(cls, settings: Any, folder: Path) -> Self:
         """Load what `save` wrote. Errors: `UserError` if a file is missing or damaged."""
         words, stored = Vocabulary.load(folder).words, read_weights(folder)
         table, buckets = stored.get("table"), stored.get("buckets")
@@ -120,7 +118,7 @@ class WordVectors(TorchModel):
 class FastTextTraining(TrainingModule):
     """Word vectors as the library trained them: there are no steps here."""
 
-    def __init__(self, settings: Method, model: WordVectors, seen: int) -> None:
+    def __init__(self, settings: Any, model: WordVectors, seen: int) -> None:
         super().__init__(settings)
         self.model, self.seen = model, seen
 

@@ -369,12 +369,11 @@ class TableModel(nn.Module):
 
     def __init__(self, rows: Vectors, *, saturating: bool = False) -> None:
         super().__init__()
-        self.embedding: nn.Embedding = nn.Embedding.from_pretrained(  # type: ignore[no-untyped-call]
-            torch.from_numpy(rows), freeze=False
-        )
+        count, width = rows.shape
+        self.embedding = nn.Embedding(count, width, _weight=torch.from_numpy(rows))
         self.saturating = saturating
         self.config = SimpleNamespace(
-            hidden_size=rows.shape[1],
+            hidden_size=width,
             is_encoder_decoder=False,
             is_decoder=False,
             model_type="static",
@@ -395,7 +394,7 @@ class TableModel(nn.Module):
         """Add rows of zeros, which `add_tokens` fills."""
         old = self.embedding.weight.data
         rows = functional.pad(old, (0, 0, 0, count - len(old)))
-        self.embedding = nn.Embedding.from_pretrained(rows, freeze=False)  # type: ignore[no-untyped-call]
+        self.embedding = nn.Embedding(count, old.shape[1], _weight=rows)
 
     def table(self, tokenizer: Tokenizer) -> Table:
         """Return the table as it is now."""
