@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from structkit.collecting.naming import UniqueNames
-from structkit.collecting.pages import Heading, MarkdownPage, row_records
-from structkit.records.jsonl import Record
+from structkit.collecting.pages import GlossaryEntry, Heading, Page
 from structkit.structure.html.tables import HtmlTable, TableCell, TableRow
 
 TITLE = re.compile(r"(={1,6}|#{1,6})\s+(\S.*)")
@@ -67,7 +67,7 @@ class _TableLines:
     attributes: str
 
 
-class AsciiDocPage(MarkdownPage):
+class AsciiDocPage(Page):
     """A document in AsciiDoc; its text keeps all marks, and its title is above all sections."""
 
     def __init__(self, text: str) -> None:
@@ -77,7 +77,7 @@ class AsciiDocPage(MarkdownPage):
         self._attributes: dict[str, str] = {}
         self._found: list[Heading] = []
         self._prose: list[int] = []  # lines outside of blocks
-        self._tables: list[_TableLines] = []
+        self._table_lines: list[_TableLines] = []
         self._read()
 
     def _read(self) -> None:
@@ -91,8 +91,8 @@ class AsciiDocPage(MarkdownPage):
             if border:
                 if line == border:
                     border = ""
-                    if self._tables:
-                        self._tables[-1].end = min(row, self._tables[-1].end)
+                    if self._table_lines:
+                        self._table_lines[-1].end = min(row, self._table_lines[-1].end)
             elif row == last_row:
                 continue
             elif may_begin and (title := self._title_at(row)):
@@ -103,7 +103,7 @@ class AsciiDocPage(MarkdownPage):
                 border = "```" if line.startswith("```") else line
                 self._at_top = False
                 if line.startswith("|"):
-                    self._tables.append(_TableLines(row + 1, len(self.lines), above))
+                    self._table_lines.append(_TableLines(row + 1, len(self.lines), above))
                 above, may_begin = "", True
             elif ABOUT_NEXT_BLOCK.match(line):
                 above, may_begin = above + line, True
@@ -161,10 +161,8 @@ class AsciiDocPage(MarkdownPage):
     def _ids(self) -> UniqueNames:
         return UniqueNames(self._attributes.get("idseparator", "_")[:1], 2)
 
-    @cached_property
-    def title(self) -> str:
-        """The title of the document, or of its first section."""
-        return self._title or super().title
+    def _declared_title(self) -> str:
+        return self._title or super()._declared_title()
 
     @property
     def headings(self) -> list[Heading]:
@@ -172,10 +170,10 @@ class AsciiDocPage(MarkdownPage):
         return self._found
 
     @cached_property
-    def _items(self) -> list[tuple[int, int, str]]:
-        """The lines of each entry of a description list, and its term."""
+    def _glossary(self) -> list[GlossaryEntry]:
+        """The entries of description lists, each with its term."""
         ends = [*(heading.start for heading in self._found), len(self.lines)]
-        items: list[tuple[int, int, str]] = []
+        entries: list[GlossaryEntry] = []
         is_open = has_text = False
         for row in self._prose:
             line = self.lines[row]
@@ -183,19 +181,18 @@ class AsciiDocPage(MarkdownPage):
             after_blank = row > 0 and not self.lines[row - 1].strip()
             is_over = has_text and after_blank and line.strip() and not IN_LIST.match(line)
             if is_open and (term or is_over):
-                first, last, name = items[-1]
-                items[-1] = first, min(last, row), name
+                entries[-1].end = entries[-1].explained = min(entries[-1].end, row)
                 is_open = False
             if term:
-                items.append((row, ends[bisect_right(ends, row)], self._plain(term[1])))
+                end = ends[bisect_right(ends, row)]
+                entries.append(GlossaryEntry(row, end, end, self._plain(term[1])))
                 is_open, has_text = True, bool(term[2])
             else:
                 has_text = has_text or bool(line.strip())
-        return items
+        return entries
 
-    def rows(self) -> Iterator[tuple[str, Record]]:
-        """Yield the rows of tables, without header rows."""
-        return row_records(map(self._table, self._tables), self)
+    def _tables(self) -> Iterator[HtmlTable]:
+        return map(self._table, self._table_lines)
 
     def _table(self, lines: _TableLines) -> HtmlTable:
         """Return a table: cells fill row after row, however many stand in a line."""
@@ -212,20 +209,21 @@ class AsciiDocPage(MarkdownPage):
         is_implicit = bool(cells) and cells[0][0] == lines.start and below_first == [""]
         has_header = "header" in lines.attributes or is_implicit
         table = HtmlTable(TableCell(), [])
-        hanging: list[TableCell] = []  # cells of rows above
+        hanging = 0  # columns of a row that belong to cells of rows above …
+        changes = Counter[int]()  # … and how many begin or end at each row
         width = columns
         for row, cell in cells:
             if width >= columns:
-                hanging = [replace(above, rows=above.rows - 1) for above in hanging]
-                hanging = [above for above in hanging if above.rows > 1]
-                width = sum(above.columns for above in hanging)
                 is_header = has_header and not table.rows
                 table.rows.append(TableRow("", row, row, [], head=is_header))
+                hanging += changes[len(table.rows)]
+                width = hanging
             current = table.rows[-1]
             current.end = row + 1
             current.cells.append(replace(cell, text=self._plain(cell.text), header=current.head))
             width += cell.columns
-            hanging += [cell] if cell.rows > 1 else []
+            changes[len(table.rows) + 1] += cell.columns
+            changes[len(table.rows) + cell.rows] -= cell.columns
         return table
 
     def _cells(self, lines: _TableLines) -> list[tuple[int, TableCell]]:
@@ -237,7 +235,7 @@ class AsciiDocPage(MarkdownPage):
             at = 0
             for border in CELL.finditer(line):
                 _append(current, line[at : border.start()])
-                times, columns, rows = (int(number or 1) for number in border.groups())
+                times, columns, rows = (max(1, int(number or 1)) for number in border.groups())
                 cell = TableCell(columns=min(columns, MAX_COLUMNS), rows=rows)
                 current = [replace(cell) for _ in range(min(times, MAX_COLUMNS))]
                 cells += [(row, each) for each in current]

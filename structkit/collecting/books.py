@@ -10,15 +10,12 @@ from __future__ import annotations
 import posixpath
 import zipfile
 from collections.abc import Iterator
-from html import unescape
-from typing import NamedTuple
+from contextlib import suppress
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urldefrag
 
-from structkit.collecting.encodings import decode
-from structkit.structure.html.markup import attributes, element_content, tags
-
 CONTAINER = "META-INF/container.xml"  # names the package
-MAX_PACKAGE_BYTES = 10_000_000
+MAX_PACKAGE_BYTES = 10_000_000  # of which the elements are read
 
 
 class Chapter(NamedTuple):
@@ -31,40 +28,27 @@ class Chapter(NamedTuple):
 
 def chapters_of(zipped: zipfile.ZipFile) -> list[Chapter]:
     """Return the chapters in the spine of a book; none if it has no package that lists any."""
-    roots = _elements(_read(zipped, CONTAINER), "rootfile")
-    package_path = next((root["full-path"] for root in roots if "full-path" in root), "")
-    package = _read(zipped, package_path)
-    manifest = {item.get("id"): item for item in _elements(package, "item")}
-    book = _title(package)
+    roots = _elements(zipped, CONTAINER, "rootfile")
+    package = next((root.get("full-path", "") for root in roots), "")
+    manifest = {item.get("id"): item for item in _elements(zipped, package, "item")}
+    titles = ("".join(title.itertext()) for title in _elements(zipped, package, "title"))
+    book = " ".join(next(titles, "").split())
     chapters: dict[str, Chapter] = {}
-    for entry in _elements(package, "itemref"):
+    for entry in _elements(zipped, package, "itemref"):
         item = manifest.get(entry.get("idref"), {})
-        if "href" in item:
-            href = unquote(urldefrag(item["href"]).url)
-            path = posixpath.normpath(posixpath.join(posixpath.dirname(package_path), href))
+        if href := item.get("href"):
+            href = unquote(urldefrag(href).url)
+            path = posixpath.normpath(posixpath.join(posixpath.dirname(package), href))
             chapters.setdefault(path, Chapter(path, item.get("media-type", ""), book))
     return list(chapters.values())
 
 
-def _read(zipped: zipfile.ZipFile, name: str) -> str:
-    """Return a file of the package, cut where it is too large; empty if it is missing."""
-    try:
-        with zipped.open(name) as handle:
-            return decode(handle.read(MAX_PACKAGE_BYTES), "xml")
-    except KeyError:
-        return ""
+def _elements(zipped: zipfile.ZipFile, file: str, name: str) -> Iterator[Any]:
+    """Yield the elements of a name in a file of XML, in whatever namespace."""
+    from lxml import etree  # other files do not need it
 
-
-def _elements(xml: str, name: str) -> Iterator[dict[str, str]]:
-    """Yield the attributes of the elements of a name, in whatever namespace."""
-    for tag in tags(xml, xml=True):
-        if tag.name.rpartition(":")[2] == name:
-            yield attributes(xml[tag.start : tag.end])
-
-
-def _title(package: str) -> str:
-    """Return the first title of a book, with any white space as one space."""
-    found = list(tags(package, xml=True))
-    name = next((tag.name for tag in found if tag.name in ("dc:title", "title")), "")
-    span = element_content(found, name) if name else None
-    return " ".join(unescape(package[slice(*span)]).split()) if span else ""
+    with suppress(KeyError, etree.XMLSyntaxError), zipped.open(file) as handle:
+        parser = etree.XMLParser(recover=True, resolve_entities=False)
+        root = etree.fromstring(handle.read(MAX_PACKAGE_BYTES), parser)
+        if root is not None:
+            yield from root.iter(f"{{*}}{name}")

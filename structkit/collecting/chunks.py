@@ -125,8 +125,6 @@ def _paragraph_lines(lines: Sequence[str]) -> Iterator[LineSpan]:
 
 def _fill_lines(rows: LineSpan, fits: Fits) -> list[LineSpan]:
     """Return chunks with as many lines as fit."""
-    if fits(rows):
-        return [rows]
     return _merge([(row, row + 1) for row in range(*rows)], fits)
 
 

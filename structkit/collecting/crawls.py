@@ -11,7 +11,7 @@ import io
 import logging
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -131,35 +131,34 @@ def _capture(record: Any, address: str, maximum: int) -> Capture:
 
 
 def _content(record: Any) -> Iterator[bytes]:
-    """Yield the decoded content of a record, also of `gzip, identity` (RFC 9110, 8.4)."""
+    """Yield the content of a record, decoded unless a crawler did it already.
+
+    warcio's own stream goes on behind what is damaged.
+    """
     readers = require("warcio.bufferedreaders", "warc")
     stream, http = record.raw_stream, record.http_headers
-    if http and (http.get_header("Transfer-Encoding") or "").strip().lower() == "chunked":
-        stream = readers.ChunkedDataReader(stream)
+    coding = ""
+    if http:
+        coding = (http.get_header("Content-Encoding") or "").partition(",")[0].strip().lower()
+        if (http.get_header("Transfer-Encoding") or "").strip().lower() == "chunked":
+            stream = readers.ChunkedDataReader(stream)
     blocks = iter(lambda: stream.read(BLOCK_BYTES), b"")
-    coded = (http and http.get_header("Content-Encoding") or "").lower().split(",")
-    for name in reversed([name.strip().removeprefix("x-") for name in coded]):
-        known = readers.BufferedReader.DECOMPRESSORS
-        kinds = [known[each] for each in (name, f"{name}_alt") if each in known]
-        if kinds:
-            blocks = _decoded(blocks, kinds)
-    return blocks
-
-
-def _decoded(blocks: Iterator[bytes], kinds: Iterable[Callable[[], Any]]) -> Iterator[bytes]:
-    """Yield blocks decoded by the first kind that can; a crawler may have decoded them already."""
     first = next(blocks, b"")
-    for decoder in (kind() for kind in kinds):
+    known, coding = readers.BufferedReader.DECOMPRESSORS, coding.removeprefix("x-")
+    for name in (coding, f"{coding}_alt"):
         try:
-            first = decoder.decompress(first)
+            decoder = known[name]()
+            yield decoder.decompress(first)
+        except KeyError:
+            continue
         except Exception as error:  # each library has its own
             if first.startswith(GZIP):
                 raise ValueError("the content is damaged") from error
             continue
-        blocks = map(decoder.decompress, blocks)
-        break
-    for block in chain([first], blocks):
-        yield from (block[at : at + BLOCK_BYTES] for at in range(0, len(block), BLOCK_BYTES))
+        yield from map(decoder.decompress, blocks)
+        return
+    yield first
+    yield from blocks
 
 
 def _gzip_blocks(read: Callable[[int], bytes]) -> Iterator[bytes | Damage]:

@@ -55,10 +55,9 @@ WINDOWS_CODECS = {"iso8859-2": "cp1250", "iso8859-7": "cp1253"}
 MIN_EVIDENCE_BYTES = 8  # bytes beyond ASCII in different words
 BEYOND_LATIN_ODDS = 5.0
 SAMPLE_BYTES = 64_000  # bytes from which an encoding is guessed
-PIECE_BYTES = 100  # bytes beyond ASCII; a wrong byte spoils the guess of its piece only
+PIECE_BYTES = 100  # bytes beyond ASCII; a wrong byte spoils the guess of its lines only
 MAX_PIECES = 8
 ASCII_BYTES = bytes(range(128))
-UP_TO_ASCII = re.compile(rb"[^\0-\x2f]*[\0-\x2f]+|[^\0-\x2f]+")  # no character ends in such a byte
 NON_ASCII_WORD = re.compile(rb"(?<!\S)[^\s\x80-\xff]*+[\x80-\xff]\S*")
 
 
@@ -189,24 +188,17 @@ def _guess(data: bytes, wrong: int) -> str:
         return "utf-8"
     start = data.rfind(b"\n", 0, max(0, wrong - SAMPLE_BYTES // 2)) + 1
     sample = data[start : start + SAMPLE_BYTES]
-    if start + SAMPLE_BYTES < len(data):  # to the last whole character
-        sample = sample[: max(map(sample.rfind, (b"\n", b" ", b",", b"."))) + 1] or sample
-    evidence = b"".join(line for line in sample.splitlines(keepends=True) if not line.isascii())
+    lines = [line for line in sample.splitlines(keepends=True) if not line.isascii()]
+    pieces = min(MAX_PIECES, len(sample.translate(None, ASCII_BYTES)) // PIECE_BYTES)
+    size = -(-len(lines) // max(pieces, 1))
     votes = Counter[str]()
-    for piece in _sample_pieces(evidence):
+    for at in range(0, len(lines), size):
+        piece = b"".join(lines[at : at + size])
         votes[_guess_of_piece(piece)] += len(piece.translate(None, ASCII_BYTES))
     codec = votes.most_common(1)[0][0]
     controls = len(sample) - len(sample.translate(None, bytes(range(0x80, 0xA0))))
     # where ISO's have controls, Windows' have quotes, dashes and a few letters
     return WINDOWS_CODECS.get(codec, codec) if 50 * controls > sum(votes.values()) else codec
-
-
-def _sample_pieces(sample: bytes) -> list[bytes]:
-    """Cut a sample between characters, into a few parts of about the same length."""
-    number = min(MAX_PIECES, len(sample.translate(None, ASCII_BYTES)) // PIECE_BYTES)
-    parts = UP_TO_ASCII.findall(sample)
-    length = -(-len(parts) // max(number, 1))
-    return [b"".join(parts[at : at + length]) for at in range(0, len(parts), length)]
 
 
 def _guess_of_piece(piece: bytes) -> str:

@@ -8,7 +8,7 @@ replaced or grafted commit that could change the output, start a program or bloc
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,9 +36,9 @@ LOG_ARGUMENTS = (
 GIT_ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
-    "LC_ALL": "C",
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_ALLOW_PROTOCOL": "none",  # for git before 2.44
+    "LC_ALL": "C",
 }
 Process = Popen[bytes]
 GIT_BLOCK_BYTES = 1 << 16  # bytes that are read at a time
@@ -119,8 +119,6 @@ def open_repository(folder: str) -> Iterator[Repository]:
         raise UserError(problem, "name a git repository with a commit").at(shown)
     head, objects, shallow, below, _ = os.fsdecode(asked.stdout).split("\n")
     objects, shallow = (os.path.abspath(os.path.join(folder, each)) for each in (objects, shallow))
-    files = [os.path.join(above, name) for above, _, names in os.walk(objects) for name in names]
-    _refuse_special(files)
     border = Path(shallow).read_text("ascii") if os.path.isfile(shallow) else ""
     with TemporaryDirectory(prefix="structkit-") as own:
         Path(own, "refs").mkdir()
@@ -129,7 +127,7 @@ def open_repository(folder: str) -> Iterator[Repository]:
         Path(own, "config").write_text(GIT_CONFIG.format("sha1" if len(head) == 40 else "sha256"))
         known |= {"GIT_DIR": own, "GIT_OBJECT_DIRECTORY": objects, "GIT_CONFIG_NOSYSTEM": "1"}
         known |= {"HOME": own, "XDG_CONFIG_HOME": own}
-        partial = any(each.endswith(".promisor") for each in files)
+        partial = any(Path(objects, "pack").glob("*.promisor"))
         yield Repository(shown, head, below, border.split(), partial, known)
 
 
@@ -142,19 +140,10 @@ def _refuse_pipes(folder: str) -> None:
             own = place  # it has no working tree
         else:
             continue
-        _refuse_special([os.path.join(place, GIT_FOLDER)])
-        _refuse_special(os.scandir(own) if os.path.isdir(own) else ())
-        for part in ("info", "refs"):
-            for above, _, names in os.walk(os.path.join(own, part)):
-                _refuse_special(os.path.join(above, name) for name in names)
+        for path in (Path(place, GIT_FOLDER), *Path(own).rglob("*")):
+            if path.is_fifo() or path.is_char_device():
+                raise UserError(*NOT_REGULAR).at(readable_path(str(path)))
         return
-
-
-def _refuse_special(paths: Iterable[str | os.DirEntry[str]]) -> None:
-    """Raise at the first path that is neither a file nor a folder. A missing one is passed by."""
-    for path in paths:
-        if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
-            raise UserError(*NOT_REGULAR).at(readable_path(os.fspath(path)))
 
 
 def _git_reason(errors: bytes) -> str:
@@ -230,19 +219,19 @@ class Blobs:
         if not self._process:
             git = self.source.git("cat-file", "--batch", stdin=PIPE, stderr=DEVNULL)
             self._process = self._running.enter_context(git)
-        asked, told = self._process.stdin, self._process.stdout
-        assert asked and told
+        asked, answer = self._process.stdin, self._process.stdout
+        assert asked and answer
         try:
             asked.write(f"{number}\n".encode())
             asked.flush()
-            *_, kind, size = told.readline().split() or [b"", b""]
+            *_, kind, size = answer.readline().split() or [b"", b""]
             if kind == wanted:
-                left = int(size) + 1  # a line break follows
-                data = some = told.read(min(left, self.maximum + 1))
-                while some and (left := left - len(some)):
-                    some = told.read(min(left, GIT_BLOCK_BYTES))
+                data = answer.read(min(int(size), self.maximum + 1))
+                left = int(size) + 1 - len(data)  # a line break follows
+                while left and (more := answer.read(min(left, GIT_BLOCK_BYTES))):
+                    left -= len(more)
                 if not left:
-                    return data[: int(size)]
+                    return data
         except BrokenPipeError:
             pass
         self.close()  # git ends at a damaged one
@@ -308,20 +297,22 @@ class CommitCollector:
         changed = [each for each in after if (each["path"], each["hash"]) not in known]
         if len(changed) > MAX_PER_COMMIT:
             return Collected(1, left_out=[_too_many(task.commit, "functions")])
-        lines = (dump(self._record(task.commit, each)) for each in changed)
-        return Collected(1, b"".join(lines), [each for each in left_out if each.fault])
+        lines = b""
+        for function in changed:
+            pair = {
+                "id": f"{task.commit.short}:{function['id']}",
+                "query": task.commit.message,
+                "positive": function.pop("code"),
+                "commit": task.commit.id,
+            }
+            lines += dump({**function, **pair})
+        return Collected(1, lines, [each for each in left_out if each.fault])
 
     def _functions(self, files: Sequence[tuple[str, bytes]]) -> tuple[list[Record], list[LeftOut]]:
         """Return the functions in some files, and why others have none."""
         sources = [Source(os.path.join(self.root, path), data=data) for path, data in files if data]
         done = self.collector([*sources])
         return [orjson.loads(line) for line in done.output.splitlines()], done.left_out
-
-    @staticmethod
-    def _record(commit: Commit, function: Record) -> Record:
-        code = function.pop("code")
-        pair = {"query": commit.message, "positive": code, "commit": commit.id}
-        return {**function, "id": f"{commit.short}:{function['id']}", **pair}
 
 
 def _too_many(commit: Commit, what: str) -> LeftOut:

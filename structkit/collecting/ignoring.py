@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import re
 from codecs import BOM_UTF8
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, groupby, pairwise
-from operator import attrgetter
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from structkit.errors import UserError, flag
@@ -28,14 +28,12 @@ MAX_WILDCARD_BYTES = 100_000  # bytes of its patterns that need a regular expres
 MAX_PATH_BYTES = 4096  # bytes of a path that a system opens
 
 NotePlace = Callable[[str], object]
-PatternKind = tuple[bool, bool]
 FileFaults = dict[str, UserError]  # why a file is not read
 
 WILDCARD = re.compile(rb"[*?[\\]")
 # tokens beside those that match one character
 STAR = b"[^/]*"  # `*`
 ANY_FOLDERS = b"(?:[^/]*+/)*?"  # `**/`
-SOME_FOLDERS = b"(?:[^/]*+/)+?"  # `**\/`
 ANY_REST = b".*"  # `**` at the end
 # of a bracket: a class, or a character that may begin a range
 BRACKET_ITEM = re.compile(rb"\[:([^]]*):\]|(?:\\(.)|([^\\]))(?:-(?:\\(.)|([^]\\])))?", re.DOTALL)
@@ -62,17 +60,7 @@ class Pattern(NamedTuple):
     folders: bool  # it ends with a slash, and matches folders only
     of_path: bool  # it holds another slash, and matches paths from the file's folder
     text: bytes  # without these signs
-    regex: bytes = b""  # for patterns that the text alone, or an ending, does not decide
-
-    @property
-    def kind(self) -> PatternKind:
-        """Whether it matches folders only, and paths."""
-        return self.folders, self.of_path
-
-    @property
-    def is_ending(self) -> bool:
-        """Whether it is a star and a fixed ending of a name."""
-        return not self.of_path and self.text[:1] == b"*" and not WILDCARD.search(self.text, 1)
+    regex: bytes = b""  # of a text with wildcards
 
     @classmethod
     def parse(cls, line: bytes) -> Pattern | None:
@@ -91,13 +79,10 @@ class Pattern(NamedTuple):
         of_path, text = b"/" in text, text.removeprefix(b"/")
         if not text:
             return None
-        pattern = cls(ignores, folders, of_path, text)
-        if pattern.is_ending or not WILDCARD.search(text):
-            return pattern
+        if not WILDCARD.search(text):
+            return cls(ignores, folders, of_path, text)
         tokens = _tokens(text)
-        length = sum(each not in (STAR, ANY_FOLDERS) for each in tokens)
-        fits = tokens and length <= MAX_PATH_BYTES
-        return pattern._replace(regex=_regex(tokens)) if fits else None
+        return cls(ignores, folders, of_path, text, _regex(tokens)) if tokens else None
 
 
 def _without_trailing_blanks(line: bytes) -> bytes:
@@ -118,8 +103,13 @@ def _tokens(text: bytes) -> list[bytes]:
             # git cuts off the text before the first special character: it takes `a**/b`
             # for `a` and `**/b` (before version 2.52)
             first = special is not None and start == special.start()
-            whole = at - start > 1 and (first or text[start - 1 : start] == b"/")
-            token, width = _stars(text[at : at + 2]) if whole else (STAR, 0)
+            is_name = at - start > 1 and (first or text[start - 1 : start] == b"/")
+            if is_name and at == len(text):
+                token, width = ANY_REST, 0
+            elif is_name and text[at : at + 1] == b"/":
+                token, width = ANY_FOLDERS, 1
+            else:
+                token, width = STAR, 0
         elif sign == b"[":
             token, width = _bracket(text, at)
         elif sign == b"?":
@@ -132,15 +122,6 @@ def _tokens(text: bytes) -> list[bytes]:
         tokens.append(token)
         at += width
     return tokens
-
-
-def _stars(after: bytes) -> tuple[bytes, int]:
-    """Return the token of `**` at the start of a name, and the number of its further characters."""
-    if after.startswith(b"/"):
-        return ANY_FOLDERS, 1
-    if after == rb"\/":
-        return SOME_FOLDERS, 2
-    return (STAR if after else ANY_REST), 0
 
 
 def _bracket(text: bytes, start: int) -> tuple[bytes, int]:
@@ -168,7 +149,7 @@ def _regex(tokens: Sequence[bytes]) -> bytes:
     A star matches as little as possible and is not tried again, except the last star of each kind,
     after which the text has to end.
     """
-    regex, runs = b"", _split_at(tokens, (ANY_FOLDERS, SOME_FOLDERS, ANY_REST))
+    regex, runs = b"", _split_at(tokens, (ANY_FOLDERS, ANY_REST))
     for number, (gap, run) in enumerate(runs, 1):
         final = number == len(runs)
         (_, body), *parts = _split_at(run, (STAR,))
@@ -192,37 +173,29 @@ def _split_at(tokens: Sequence[bytes], at: Sequence[bytes]) -> list[tuple[bytes,
 
 
 class _PatternIndex:
-    """Patterns that are matched with the same texts: names, or paths; of files, or of folders.
+    """Patterns that are matched with the same texts, by the number of their run."""
 
-    A run is adjacent patterns that all ignore, or do not; here it has those of one kind.
-    """
-
-    def __init__(self, runs: Sequence[Sequence[Pattern]], kind: PatternKind) -> None:
+    def __init__(self, runs: Mapping[int, Sequence[Pattern]]) -> None:
         self.literals: dict[bytes, int] = {}
-        self.wild: list[tuple[int, tuple[bytes, ...], re.Pattern[bytes] | None]] = []
-        for number, run in enumerate(runs):
-            patterns = [pattern for pattern in run if pattern.kind == kind]
-            regexes = dict.fromkeys(pattern.regex for pattern in patterns if pattern.regex)
-            plain = [pattern for pattern in patterns if not pattern.regex]
-            endings = tuple(pattern.text[1:] for pattern in plain if pattern.is_ending)
-            self.literals |= {pattern.text: number for pattern in plain if not pattern.is_ending}
-            if endings or regexes:
-                regex = re.compile(b"|".join(regexes), re.DOTALL) if regexes else None
-                self.wild.insert(0, (number, endings, regex))
+        self.wild: list[tuple[int, re.Pattern[bytes]]] = []
+        for run, patterns in runs.items():
+            self.literals |= {each.text: run for each in patterns if not each.regex}
+            if regexes := dict.fromkeys(each.regex for each in patterns if each.regex):
+                self.wild.insert(0, (run, re.compile(b"|".join(regexes), re.DOTALL)))
 
     def last(self, text: bytes) -> int:
-        """Return the last run with a pattern that matches a text; -1 without one."""
-        found = self.literals.get(text, -1)
-        for run, endings, regex in self.wild:
+        """Return the last run with a pattern that matches a text, from 1; 0 without one."""
+        found = self.literals.get(text, 0)
+        for run, regex in self.wild:
             if run <= found:
                 break
-            if text.endswith(endings) or (regex and regex.fullmatch(text)):
+            if regex.fullmatch(text):
                 return run
         return found
 
 
 class Patterns:
-    """The patterns of a file.
+    """The patterns of a file, in runs: adjacent ones that all ignore, or do not.
 
     >>> rules = Patterns.of([b"*.o", b"!b.o"])
     >>> [rules.ignores((b"a/", name, False)) for name in (b"a.o", b"b.o", b"a.c")]
@@ -230,23 +203,24 @@ class Patterns:
     """
 
     def __init__(self, patterns: Iterable[Pattern]) -> None:
-        runs = [list(run) for _, run in groupby(patterns, attrgetter("ignores"))]
-        self.ignoring = [run[0].ignores for run in runs]
-        kinds = {pattern.kind for run in runs for pattern in run}
-        self.indexes = {kind: _PatternIndex(runs, kind) for kind in kinds}
+        self.ignoring: list[bool] = []  # of each run
+        # the runs of names and paths, and of those that match folders only
+        kinds: defaultdict[tuple[bool, bool], defaultdict[int, list[Pattern]]]
+        kinds = defaultdict(lambda: defaultdict(list))
+        for pattern in patterns:
+            if self.ignoring[-1:] != [pattern.ignores]:
+                self.ignoring.append(pattern.ignores)
+            kinds[pattern.folders, pattern.of_path][len(self.ignoring)].append(pattern)
+        self.indexes = [(*kind, _PatternIndex(runs)) for kind, runs in kinds.items()]
 
     @classmethod
     def of(cls, lines: Iterable[bytes]) -> Patterns:
         """Parse the patterns in lines. Errors: `UserError` if matching them would take long."""
-        patterns, size = list[Pattern](), 0
-        for line in dict.fromkeys(reversed(list(lines))):  # of equal ones the last one counts
-            if pattern := Pattern.parse(line):
-                patterns.append(pattern)
-                size += len(pattern.text) if pattern.regex else 0
-            if size > MAX_WILDCARD_BYTES:
-                problem = f"more than {MAX_WILDCARD_BYTES:,} bytes of patterns with wildcards"
-                raise UserError(problem, "shorten it")
-        return cls(patterns[::-1])
+        patterns = [pattern for line in lines if (pattern := Pattern.parse(line))]
+        if sum(len(each.text) for each in patterns if each.regex) > MAX_WILDCARD_BYTES:
+            problem = f"more than {MAX_WILDCARD_BYTES:,} bytes of patterns with wildcards"
+            raise UserError(problem, "shorten it")
+        return cls(patterns)
 
     def ignores(self, *entries: tuple[bytes, bytes, bool]) -> bool | None:
         """Return whether the last pattern that matches an entry ignores it, or None.
@@ -254,11 +228,11 @@ class Patterns:
         An entry is the path of its folder, its name, and whether it is a folder.
         """
         last = max(self._last(*each) for each in entries)
-        return None if last < 0 else self.ignoring[last]
+        return self.ignoring[last - 1] if last else None
 
     def _last(self, prefix: bytes, name: bytes, is_folder: bool) -> int:
-        last = -1
-        for (only_folders, of_path), index in self.indexes.items():
+        last = 0
+        for only_folders, of_path, index in self.indexes:
             if is_folder or not only_folders:
                 last = max(last, index.last(prefix + name if of_path else name))
         return last
@@ -297,22 +271,21 @@ class Ignoring:
 
         `note` gets each place that decides this before it is looked at.
         """
-        outside = [folder]
+        places = [folder]
         note(os.path.join(folder, GIT_FOLDER))
-        while not os.path.lexists(os.path.join(outside[-1], GIT_FOLDER)):
-            outside.append(os.path.dirname(outside[-1]))
+        while not os.path.lexists(os.path.join(places[-1], GIT_FOLDER)):
+            places.append(os.path.dirname(places[-1]))
             for name in (GIT_FOLDER, *IGNORE_FILES):
-                note(os.path.join(outside[-1], name))
-            if outside[-1] == outside[-2]:  # there is no repository
+                note(os.path.join(places[-1], name))
+            if places[-1] == places[-2]:  # there is no repository
                 return cls(), {}
         ignoring, faults = cls(), FileFaults()
-        for inner, outer in reversed(list(pairwise(outside))):
-            names = [
-                name for name in (GIT_FOLDER, *IGNORE_FILES) if os.path.lexists(f"{outer}/{name}")
-            ]
+        names: Sequence[str] = (GIT_FOLDER, *IGNORE_FILES)
+        for inner, outer in reversed(list(pairwise(places))):
             ignoring, more = ignoring.within(outer, "", names, note)
             faults |= {os.path.join(outer, name): error for name, error in more.items()}
             ignoring = ignoring.inside(os.path.basename(inner))
+            names = IGNORE_FILES
         return ignoring, faults
 
     def within(
@@ -340,7 +313,7 @@ class Ignoring:
                 remedy = f"{why.remedy}, or include everything with {flag('no_ignore')}"
                 faults[name] = UserError(problem, remedy)
             else:
-                rules = ((patterns, b""), *rules) if patterns.ignoring else rules
+                rules = ((patterns, b""), *rules)
         return Ignoring(rules), faults
 
     def inside(self, name: str) -> Ignoring:
@@ -365,9 +338,10 @@ def file_filter(globs: Sequence[str]) -> Callable[[str], bool]:
     >>> [takes(path) for path in ("src/a.py", "src/test_a.py", "a.go")]
     [True, False, False]
     """
-    only_out = all(each.startswith("!") for each in globs)
+    if all(each.startswith("!") for each in globs):
+        globs = ("*", *globs)
     patterns = []
-    for each in ["*"] * only_out + list(globs):
+    for each in globs:
         pattern = Pattern.parse(os.fsencode(each))
         if not pattern:
             problem = f"{flag('glob', each)} matches no path"

@@ -26,6 +26,7 @@ USUAL_UNITS = {
 NOTEBOOK = "notebook"
 RESTRUCTURED = "restructuredtext"
 ASCIIDOC = "asciidoc"
+PLAIN_TEXT = "text"
 
 # languages without a plugin: their files are cut at blank lines. The tables of libraries give an
 # ending several languages, other names for them (shell for bash), and prose (.rst, .tex) among code
@@ -73,14 +74,19 @@ EXTENSIONS_WITHOUT_PLUGIN = {
     "xml": "xml xsd xsl xslt svg plist csproj",
     "yaml": "yaml yml",
 }
-LOWERCASE_FILE_NAMES = frozenset(
-    ("dockerfile", "makefile", "vimrc")
-)  # in lower case, as few names are
+LOWERCASE_FILE_NAMES = ("dockerfile", "makefile", "vimrc")
 ADDRESS_PATH = re.compile(r"[a-z][a-z\d+.-]*://[^/?#]*([^?#]*?)(?:~\d+)?(?:[?#].*)?$", re.I | re.S)
 INTERPRETERS_WITHOUT_PLUGIN = {  # that run the files of languages without a plugin
     **{name: name for name in "awk fish groovy julia make ocaml perl r".split()},
-    **{"escript": "erlang", "gawk": "awk", "gmake": "make", "mawk": "awk"},
-    **{"Rscript": "r", "runghc": "haskell", "runhaskell": "haskell", "tclsh": "tcl", "wish": "tcl"},
+    "escript": "erlang",
+    "gawk": "awk",
+    "gmake": "make",
+    "mawk": "awk",
+    "Rscript": "r",
+    "runghc": "haskell",
+    "runhaskell": "haskell",
+    "tclsh": "tcl",
+    "wish": "tcl",
 }
 SHEBANG = re.compile(r"#!\s*(?:\S*/env\s+(?:-\S+\s+|\w+=\S*\s+)*)?(?:\S*/)?([\w.+-]+)")
 
@@ -183,7 +189,7 @@ def content_kind(path: str, text: str, media: str = "", given: str = "") -> Cont
     xml = "xhtml" in media.lower() if _media_language(media) else ending in ("xhtml", "xht")
     language = _media_language(media) or language
     if language is None:
-        return ContentKind(TEXT_CONTENT, "text")
+        return ContentKind(TEXT_CONTENT, PLAIN_TEXT)
     if language in (NOTEBOOK, RESTRUCTURED, ASCIIDOC):
         return ContentKind(MARKDOWN_CONTENT, language)
     return ContentKind(
@@ -198,8 +204,9 @@ def named_language(path: str) -> str | None:
     ['python', 'make', 'cpp', None]
     """
     name, extensions = file_name(path), _extensions()
-    if "." not in name:
-        return extensions.get(name) if name in _whole_names() else None
+    if "." not in name:  # an ending alone is no name
+        is_whole = len(name) > 4 and name != name.lower() or name in LOWERCASE_FILE_NAMES
+        return extensions.get(name) if is_whole else None
     ending = name.rpartition(".")[2]  # `.C` is C++, `.R` is R
     return extensions.get(name) or extensions.get(ending) or extensions.get(ending.lower())
 
@@ -227,15 +234,6 @@ def _media_language(media: str) -> str | None:
     names = (canonical("language", each) for each in types)
     kinds = _extensions() | {each: each for each in _extensions().values()}
     return next((kinds[name] for name in names if name in kinds), None)
-
-
-@cache
-def _whole_names() -> frozenset[str]:
-    """Return the whole names of files, without a dot: an ending alone is no name."""
-    return (
-        frozenset(each for each in _extensions() if len(each) > 4 and each != each.lower())
-        | LOWERCASE_FILE_NAMES
-    )
 
 
 @cache
@@ -275,11 +273,8 @@ def is_minified(path: str, text: str) -> bool:
     """Return whether code was minified by a program: its lines are too long for people."""
     if ".min." in file_name(path):
         return True
-    lines = text.count("\n") + 1
-    return (
-        len(text) / lines > MAX_MEAN_LINE_CHARACTERS
-        or max(map(len, text.split("\n"))) > MAX_LINE_CHARACTERS
-    )
+    lengths = list(map(len, text.split("\n")))
+    return len(text) / len(lengths) > MAX_MEAN_LINE_CHARACTERS or max(lengths) > MAX_LINE_CHARACTERS
 
 
 def is_generated(path: str, text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
@@ -33,29 +33,16 @@ BACKTICKS = re.compile(r"`{3,}")
 DECODER = json.JSONDecoder(strict=False)
 
 
+# a line of text, and the line of the notebook's file that it stands in, from 1
+FileLine = tuple[str, int]
+
+
 @dataclass(frozen=True)
 class NotebookCell:
-    """A cell: code, markdown or raw; its lines, and the line of the file that each begins in."""
+    """A cell: code, markdown or raw; its lines, at least one."""
 
     kind: str
-    lines: list[str]
-    rows: list[int]
-
-
-@dataclass
-class Text:
-    """Lines of text, each with the line of the notebook's file that it stands in, from 1."""
-
-    lines: list[str] = field(default_factory=list)
-    rows: list[int] = field(default_factory=list)
-
-    def add(self, lines: list[str], rows: list[int]) -> None:
-        """Append some lines."""
-        self.lines += lines
-        self.rows += rows
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines)
+    lines: list[FileLine]
 
 
 @dataclass(frozen=True)
@@ -80,35 +67,35 @@ class Notebook:
             raise UserError(f"is no notebook ({damage})", REMEDY) from None
         return cls(read_cells, language)
 
-    def markdown(self) -> Text:
+    def markdown(self) -> list[FileLine]:
         """Return all cells: Markdown unchanged, code between fences with its language.
 
         A raw cell is between fences, too, unless it is the front matter of the notebook.
         """
-        text = Text()
+        lines: list[FileLine] = []
         for cell in self.cells:
-            if text.lines:
-                text.add([""], text.rows[-1:])
-            is_front = not text.lines and cell.kind != "code" and FrontMatter.of(_closed(cell))
+            text = "".join(f"{line}\n" for line, _ in cell.lines)
+            first, last = cell.lines[0][1], cell.lines[-1][1]
+            if lines:
+                lines.append(("", lines[-1][1]))
+            is_front = not lines and cell.kind != "code" and FrontMatter.of(text)
             if cell.kind == "markdown" or is_front:
-                text.add(cell.lines, cell.rows)
+                lines += cell.lines
                 continue
-            runs = BACKTICKS.findall("\n".join(cell.lines))
-            fence = "`" * (1 + max(map(len, runs), default=2))
+            fence = "`" * (1 + max(map(len, BACKTICKS.findall(text)), default=2))
             language = _cell_magic(cell) or self.language if cell.kind == "code" else ""
-            text.add([fence + language], cell.rows[:1])
-            text.add(cell.lines, cell.rows)
-            text.add([fence], cell.rows[-1:])
-        return text
+            lines += [(fence + language, first), *cell.lines, (fence, last)]
+        return lines
 
-    def program(self) -> Text:
+    def program(self) -> list[FileLine]:
         """Return the code in the language of the kernel; IPython's magics become blank lines."""
-        text = Text()
+        lines: list[FileLine] = []
         for cell in self.cells:
             if cell.kind == "code" and not _cell_magic(cell):
-                plain = ["" if IPYTHON_LINE.match(line) else line for line in cell.lines]
-                text.add([*plain, ""], [*cell.rows, *cell.rows[-1:]])
-        return text
+                for line, row in cell.lines:
+                    lines.append(("" if IPYTHON_LINE.match(line) else line, row))
+                lines.append(("", lines[-1][1]))
+        return lines
 
 
 def _language(metadata: dict[str, Any], cells: list[dict[str, Any]]) -> str:
@@ -154,10 +141,11 @@ def _read_cell(cell: dict[str, Any], file_rows: _SourceRows) -> NotebookCell:
     line_starts = accumulate((len(line) + 1 for line in lines[:-1]), initial=0)
     # where a part ends a line, the next line begins in the next part
     rows = [part_rows[bisect_right(part_starts, start) - 1] for start in line_starts]
-    if cell["cell_type"] != "heading":
-        return NotebookCell(cell["cell_type"], lines, rows)
-    lines[0] = "#" * _heading_level(cell.get("level")) + " " + lines[0]  # of nbformat 3
-    return NotebookCell("markdown", lines, rows)
+    kind = cell["cell_type"]
+    if kind == "heading":  # of nbformat 3
+        kind = "markdown"
+        lines[0] = f"{'#' * _heading_level(cell.get('level'))} {lines[0]}"
+    return NotebookCell(kind, list(zip(lines, rows, strict=True)))
 
 
 def _heading_level(level: Any) -> int:
@@ -172,13 +160,9 @@ def _well_formed(text: str) -> str:
     return SURROGATE.sub("\ufffd", text)
 
 
-def _closed(cell: NotebookCell) -> str:
-    return "\n".join([*cell.lines, ""])
-
-
 def _cell_magic(cell: NotebookCell) -> str:
     """Return the language that the first line gives a cell, as in `%%bash`; empty if none."""
-    name = re.match(r"%%([\w!]+)", cell.lines[0])
+    name = re.match(r"%%([\w!]+)", cell.lines[0][0])
     if name is None or name[1] in TRANSPARENT_MAGICS:
         return ""
     return name[1].replace("!", "bash")

@@ -53,33 +53,18 @@ class Heading:
     anchor: str
 
 
-def paths_to(headings: list[Heading]) -> list[list[str]]:
-    """Return for each heading the texts of the ones above it, and its own.
-
-    >>> paths_to([Heading(1, "Tea", 0, ""), Heading(2, "a", 1, ""), Heading(2, "b", 2, "")])
-    [['Tea'], ['Tea', 'a'], ['Tea', 'b']]
-    """
-    paths: list[list[str]] = []
-    over: list[Heading] = []
-    for heading in headings:
-        while over and over[-1].level >= heading.level:
-            over.pop()
-        over.append(heading)
-        paths.append([each.text for each in over])
-    return paths
-
-
 @dataclass
 class GlossaryEntry:
-    """Terms and their explanation: the number of its first tag, its places.
+    """Terms and their explanation.
 
-    `explained` is where the explanation starts; it is `end` if there is none.
+    `explained` is where the explanation starts; it is `end` if there is none. `term` is empty where
+    it is the text before that.
     """
 
-    number: int
     start: int
     end: int
     explained: int
+    term: str = ""
     inner: list[GlossaryEntry] = field(default_factory=list)
 
 
@@ -93,7 +78,7 @@ def definitions(tags: Sequence[Tag], length: int) -> list[GlossaryEntry]:
     """
     found: list[GlossaryEntry] = []
     lists: list[GlossaryEntry | None] = []  # the open ones, and the last definition of each
-    for number, tag in enumerate(tags):
+    for tag in tags:
         if not lists and tag.name != "dl":
             continue
         last = lists[-1] if lists else None
@@ -111,7 +96,7 @@ def definitions(tags: Sequence[Tag], length: int) -> list[GlossaryEntry]:
             if last and last.explained == length:
                 continue  # another term of the same
             _end_entry(last, tag.start)
-            lists[-1] = new = GlossaryEntry(number, tag.start, length, length)
+            lists[-1] = new = GlossaryEntry(tag.start, length, length)
             outer = lists[-2] if len(lists) > 1 else None
             (outer.inner if outer else found).append(new)
     return found
@@ -123,54 +108,32 @@ def _end_entry(definition: GlossaryEntry | None, at: int) -> None:
         definition.explained = min(definition.explained, at)
 
 
-def row_records(
-    found: Iterable[HtmlTable], page: HtmlPage | MarkdownPage
-) -> Iterator[tuple[str, Record]]:
-    """Yield each row with data; its text is headings, caption, and cells by column."""
-    paths = [[], *paths_to(page.headings)]
-    starts = [heading.start for heading in page.headings]
-    for number, table in enumerate(found, 1):
-        heading = table.heading[:MAX_HEADING_CHARACTERS]
-        for place, text in table.texts():
-            row = table.rows[place - 1]
-            path = paths[bisect_right(starts, row.start)]
-            above = [" > ".join(path)[-MAX_HEADING_CHARACTERS:], heading]
-            record: Record = {
-                "lines": page.lines_of(row.start, row.end),
-                "title": page.title,
-                "headings": path,
-                **({"xpath": row.xpath} if row.xpath else {}),
-                "text": "\n".join(filter(None, [*above, text])),
-            }
-            yield f"t{number}r{place}", record
-
-
 class SectionPart(NamedTuple):
     """A part of a section: its place, the headings and terms it is below, its definitions."""
 
     start: int
     end: int
     path: list[str]
+    name: str  # in its id
     anchor: str
     inner: list[GlossaryEntry]
 
 
-class HtmlPage:
-    """HTML document; `xpaths` gives the elements of its sections, which takes most of the time."""
+class Page:
+    """A document with headings; its places are lines, or what a subclass counts."""
 
-    def __init__(self, text: str, *, xpaths: bool = True, xml: bool = False) -> None:
-        self.html, self.xpaths = text, xpaths
-        self._text = PageText(text, xml)
-        self._tags, self._between = self._text.tags, self._text.between
+    def __init__(self, text: str) -> None:
+        self.source = text
+        self.lines = text.split("\n")
+        self._front = FrontMatter.of(text)
 
     def page(self) -> Record:
-        """Return the whole document; its title is in its head, or its first heading."""
+        """Return the whole document; its title is declared, or its first heading."""
         return {
-            "lines": [1, self.lines_of(0, len(self.html))[1]],
+            "lines": [1, 1 + self.source.rstrip().count("\n")],
             "title": self.title,
-            "headings": [each.text for each in self.headings],
-            "html": self.html,
-            "text": self._between(0, len(self.html)),
+            "headings": [heading.text for heading in self.headings],
+            **self._whole(),
         }
 
     def sections(self) -> Iterator[tuple[str, Record]]:
@@ -179,23 +142,22 @@ class HtmlPage:
         Many definitions in one section become sections of their own; no word is lost, so several
         parts of a section may lie before, between and behind them.
         """
-        paths = paths_to(self.headings)
-        starts = [heading.start for heading in self.headings]
-        lists = definitions(self._tags, len(self.html))
-        first = bisect_right(starts, self._body[0]) == 0 and self._body[0]
-        if self._between(0, first) not in ("", self.title):
-            first = 0
-        whole = Heading(0, "", first, "")
-        ends = [*starts, len(self.html)]
-        for heading, path, end in zip([whole, *self.headings], [[], *paths], ends, strict=True):
-            number = bisect_left(lists, heading.start, key=lambda each: each.start)
-            inside = lists[number : bisect_left(lists, end, key=lambda each: each.start)]
-            for part in self._split(SectionPart(heading.start, end, path, heading.anchor, inside)):
+        first, end = self._extent
+        headings = [Heading(0, "", first, ""), *self.headings]
+        starts = [*(heading.start for heading in headings), end]
+        cuts = [bisect_left(self._glossary, place, key=lambda each: each.start) for place in starts]
+        for heading, path, place, cut in zip(
+            headings, self._paths, pairwise(starts), pairwise(cuts), strict=True
+        ):
+            name = heading.anchor or (slug(path[-1]) if path else TOP_SECTION)
+            inside = self._glossary[slice(*cut)]
+            for part in self._split(SectionPart(*place, path, name, heading.anchor, inside)):
                 text = self._between(part.start, part.end)
-                if text:
-                    record = self._record(part, text)
-                    name = slug(part.path[-1]) if part.path else TOP_SECTION
-                    yield part.anchor or name or UNNAMED_SECTION, record
+                if text.strip():
+                    lines, content = self._content(part, text)
+                    anchor = {"anchor": part.anchor} if part.anchor else {}
+                    record = {"lines": lines, "title": self.title, "headings": part.path}
+                    yield part.name or UNNAMED_SECTION, {**record, **content, **anchor}
 
     def _split(self, section: SectionPart) -> Iterator[SectionPart]:
         """Yield the parts of a section: its definitions, if they are long, and the rest."""
@@ -210,20 +172,154 @@ class HtmlPage:
             parts, at = [], part.start
             for each in part.inner:
                 parts.append(part._replace(start=at, end=each.start, inner=[]))
-                term = self._between(each.start, each.explained)
-                path, anchor = [*part.path, term], self._term_anchor(each)
-                parts.append(SectionPart(each.start, each.end, path, anchor, each.inner))
+                parts.append(self._definition(part, each))
                 at = each.end
             parts.append(part._replace(start=at, inner=[]))
             waiting += reversed(parts)
 
-    def _term_anchor(self, definition: GlossaryEntry) -> str:
-        last = bisect_left(self._tags, definition.explained, key=lambda tag: tag.start)
-        return next(filter(None, map(self._anchor, self._tags[definition.number : last])), "")
-
     def rows(self) -> Iterator[tuple[str, Record]]:
-        """Yield the rows of tables, without header rows."""
-        found = tables(self.html, self._tags)
+        """Yield the rows of tables, without header rows; a text is headings, caption and cells."""
+        for number, table in enumerate(self._tables(), 1):
+            heading = table.heading[:MAX_HEADING_CHARACTERS]
+            for place, text in table.texts():
+                row = table.rows[place - 1]
+                number_above = bisect_right(self.headings, row.start, key=lambda each: each.start)
+                path = self._paths[number_above]
+                above = [" > ".join(path)[-MAX_HEADING_CHARACTERS:], heading]
+                record: Record = {
+                    "lines": self.lines_of(row.start, row.end),
+                    "title": self.title,
+                    "headings": path,
+                    **({"xpath": row.xpath} if row.xpath else {}),
+                    "text": "\n".join(filter(None, [*above, text])),
+                }
+                yield f"t{number}r{place}", record
+
+    def sentences(self) -> Iterator[Record]:
+        """Yield the sentences of the text, or of each paragraph, list item, cell …"""
+        lines = lines_of(self.source)
+        for start, end in sentences(self.source):
+            text = " ".join(self.source[start:end].split())
+            yield {"lines": lines(start, end), "text": text}
+
+    @cached_property
+    def title(self) -> str:
+        """The title, declared or the first heading; empty if there is neither."""
+        return self._declared_title() or next((each.text for each in self.headings), "")
+
+    @property
+    def headings(self) -> list[Heading]:
+        """The headings in order."""
+        return []
+
+    @property
+    def _glossary(self) -> list[GlossaryEntry]:
+        """The definitions in order."""
+        return []
+
+    @cached_property
+    def _paths(self) -> list[list[str]]:
+        """The texts of each heading and the ones above it; first, of what is above all, none."""
+        paths: list[list[str]] = [[]]
+        above: list[Heading] = []
+        for heading in self.headings:
+            while above and above[-1].level >= heading.level:
+                above.pop()
+            above.append(heading)
+            paths.append([each.text for each in above])
+        return paths
+
+    def _tables(self) -> Iterable[HtmlTable]:
+        """Return the tables in order."""
+        return []
+
+    def _declared_title(self) -> str:
+        """Return the title, if one is declared."""
+        return self._front.title if self._front else ""
+
+    @property
+    def _extent(self) -> Span:
+        """The place of the document, without front matter."""
+        return self._front.lines if self._front else 0, len(self.lines)
+
+    @cached_property
+    def lines_of(self) -> Callable[[int, int], list[int]]:
+        """Function from a place to its first and last line, from 1."""
+        return lambda start, end: [start + 1, end]
+
+    def _between(self, start: int, end: int) -> str:
+        """Return the text of a place."""
+        return "\n".join(self.lines[start:end])
+
+    def _whole(self) -> Record:
+        """Return the fields of the page with its content."""
+        return {"text": self.source}
+
+    def _content(self, part: SectionPart, text: str) -> tuple[list[int], Record]:
+        """Return the lines of a part of a section, and its fields with its content."""
+        first = part.start + 1 + len(text) - len(text.lstrip("\n"))
+        text = text.strip("\n")
+        return [first, first + text.count("\n")], {"text": text}
+
+    def _definition(self, around: SectionPart, entry: GlossaryEntry) -> SectionPart:
+        """Return a definition in a part of a section."""
+        path, name = [*around.path, entry.term], slug(entry.term)
+        return SectionPart(entry.start, entry.end, path, name, around.anchor, [])
+
+
+class HtmlPage(Page):
+    """HTML document; `xpaths` gives the elements of its sections, which takes most of the time."""
+
+    def __init__(self, text: str, *, xpaths: bool = True, xml: bool = False) -> None:
+        self.source, self.xpaths = text, xpaths
+        self._text = PageText(text, xml)
+        self._tags = self._text.tags
+
+    @cached_property
+    def lines_of(self) -> Callable[[int, int], list[int]]:
+        """Function from a part of the document to its first and last line, from 1."""
+        return lines_of(self.source)
+
+    def _between(self, start: int, end: int) -> str:
+        return self._text.between(start, end)
+
+    def _whole(self) -> Record:
+        return {"html": self.source, "text": self._between(0, len(self.source))}
+
+    @cached_property
+    def _extent(self) -> Span:
+        """From behind the tag of the body, if only the title stands before it."""
+        start = next((tag.end for tag in self._tags if tag.name == "body"), 0)
+        is_above = not self.headings or start <= self.headings[0].start
+        if not is_above or self._between(0, start) not in ("", self.title):
+            start = 0
+        return start, len(self.source)
+
+    @cached_property
+    def _glossary(self) -> list[GlossaryEntry]:
+        return definitions(self._tags, len(self.source))
+
+    def _definition(self, around: SectionPart, entry: GlossaryEntry) -> SectionPart:
+        term = self._between(entry.start, entry.explained)
+        places = [
+            bisect_left(self._tags, at, key=lambda tag: tag.start)
+            for at in (entry.start, entry.explained)
+        ]
+        anchor = self._first_anchor(self._tags[slice(*places)])
+        path = [*around.path, term]
+        return SectionPart(entry.start, entry.end, path, anchor or slug(term), anchor, entry.inner)
+
+    def _content(self, part: SectionPart, text: str) -> tuple[list[int], Record]:
+        html = self.source[part.start : part.end].lstrip()
+        start = part.end - len(html)
+        record: Record = {}
+        if self.xpaths and (parts := self._walked.parts):
+            at = bisect_right(parts, start, key=lambda part: part.end)
+            record["xpath"] = parts[min(at, len(parts) - 1)].xpath
+        return self.lines_of(start, part.end), {**record, "html": html, "text": text}
+
+    def _tables(self) -> list[HtmlTable]:
+        found = tables(self.source, self._tags)
         elements = self._walked.starts("tr") if self.xpaths and found else {}
         for table in found:
             for cell in table.cells:
@@ -231,7 +327,7 @@ class HtmlPage:
             for row in table.rows:
                 if row.start in elements:
                     row.xpath = self._walked.xpath(elements[row.start])
-        return row_records(found, self)
+        return found
 
     def sentences(self) -> Iterator[Record]:
         """Yield the sentences of each paragraph, list item, cell …"""
@@ -241,11 +337,9 @@ class HtmlPage:
             for start, end in sentences(text):
                 yield {"lines": lines, "xpath": part.xpath, "text": text[start:end]}
 
-    @cached_property
-    def title(self) -> str:
-        """The title of the document, or its first heading; empty if it has neither."""
+    def _declared_title(self) -> str:
         span = element_content(self._tags, "title")
-        return (span and self._between(*span)) or next((each.text for each in self.headings), "")
+        return self._between(*span) if span else ""
 
     @cached_property
     def headings(self) -> list[Heading]:
@@ -262,126 +356,52 @@ class HtmlPage:
     def _heading(self, number: int, end: int) -> Heading:
         """Return the heading between two tags, by their numbers."""
         tag = self._tags[number]
-        last = self._tags[end].start if end < len(self._tags) else len(self.html)
+        last = self._tags[end].start if end < len(self._tags) else len(self.source)
         text = self._between(tag.start, last).rstrip(PERMALINK_SIGNS)
-        inside = map(self._anchor, self._tags[number:end])
-        anchor = next(filter(None, inside), "") or self._anchor_before(number)
+        anchor = self._first_anchor(self._tags[number:end]) or self._anchor_before(number)
         return Heading(int(tag.name[1]), text, tag.start, anchor)
 
     def _anchor_before(self, number: int) -> str:
         """Return the anchor of a section, or an empty element, that the heading begins."""
         at = self._tags[number].start
         for tag in reversed(self._tags[max(0, number - 4) : number]):
-            if self.html[tag.end : at].strip():
+            if self.source[tag.end : at].strip():
                 return ""
             if anchor := self._anchor(tag):
                 return anchor
             at = tag.start
         return ""
 
+    def _first_anchor(self, tags: Iterable[Tag]) -> str:
+        return next(filter(None, map(self._anchor, tags)), "")
+
     def _anchor(self, tag: Tag) -> str:
         if not tag.name or tag.name.startswith("/"):
             return ""
-        found = attributes(self.html[tag.start : tag.end])
+        found = attributes(self.source[tag.start : tag.end])
         return (found.get("id") or (tag.name == "a" and found.get("name")) or "").strip()
-
-    @cached_property
-    def _body(self) -> Span:
-        """Where the tag of the body is: after it is the visible content."""
-        return next(((tag.start, tag.end) for tag in self._tags if tag.name == "body"), (0, 0))
 
     @cached_property
     def _walked(self) -> ParserTarget:
         return walk(self._text)
 
-    @cached_property
-    def lines_of(self) -> Callable[[int, int], list[int]]:
-        """Function from a part of the document to its first and last line, from 1."""
-        return lines_of(self.html)
 
-    def _record(self, part: SectionPart, text: str) -> Record:
-        start = self._body[1] if part.start == self._body[0] else part.start
-        piece = self.html[start : part.end]
-        record: Record = {
-            "lines": self.lines_of(start, part.end),
-            "title": self.title,
-            "headings": part.path,
-        }
-        start += len(piece) - len(piece.lstrip())
-        if self.xpaths and (parts := self._walked.parts):
-            at = bisect_right(parts, start, key=lambda part: part.end)
-            record["xpath"] = parts[min(at, len(parts) - 1)].xpath
-        record |= {"html": piece.lstrip(), "text": text}
-        return record | ({"anchor": part.anchor} if part.anchor else {})
-
-
-class MarkdownPage:
+class MarkdownPage(Page):
     """A document in Markdown; front matter at its top is not part of its text."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.lines = text.split("\n")
-        self._front = FrontMatter.of(text)
-
-    def page(self) -> Record:
-        """Return the whole document; its title is in the front matter, or its first heading."""
-        return {
-            "lines": [1, len(self.text.rstrip().split("\n"))],
-            "title": self.title,
-            "headings": [heading.text for heading in self.headings],
-            "text": self.text,
-        }
-
-    def sections(self) -> Iterator[tuple[str, Record]]:
-        """Yield the part before the first heading, and the parts from each heading to the next.
-
-        Many items of lists that explain a term in code or bold become sections of their own.
-        """
-        whole = Heading(0, "", self._front.lines if self._front else 0, "")
-        paths = [[], *paths_to(self.headings)]
-        ends = [*(heading.start for heading in self.headings), len(self.lines)]
-        for heading, path, end in zip([whole, *self.headings], paths, ends, strict=True):
-            anchor = heading.anchor
-            for first, last, term in self._split(heading.start, end):
-                text = "\n".join(self.lines[first:last])
-                if not text.strip():
-                    continue
-                first += len(text) - len(text.lstrip("\n"))
-                record: Record = {
-                    "lines": [first + 1, first + 1 + text.strip("\n").count("\n")],
-                    "title": self.title,
-                    "headings": [*path, term] if term else path,
-                    "text": text.strip("\n"),
-                }
-                if anchor:
-                    record["anchor"] = anchor
-                name = slug(term) if term else anchor
-                yield name or (UNNAMED_SECTION if path else TOP_SECTION), record
-
-    def _split(self, start: int, end: int) -> Iterator[tuple[int, int, str]]:
-        """Yield the lines of a section with their term: its items, if they are long, and others."""
-        number = bisect_left(self._items, (start, 0, ""))
-        inside = self._items[number : bisect_left(self._items, (end, 0, ""))]
-        size = sum(len("\n".join(self.lines[first:last])) for first, last, _ in inside)
-        for first, last, term in inside if size > MAX_LISTED_CHARACTERS else ():
-            yield start, first, ""
-            yield first, last, term
-            start = last
-        yield start, end, ""
-
     @cached_property
-    def _items(self) -> list[tuple[int, int, str]]:
-        """The lines of each item of a list that begins with a term, and the term."""
+    def _glossary(self) -> list[GlossaryEntry]:
+        """The items of lists that begin with a term."""
         found = []
         for token, _, inline in zip(self._tokens, self._tokens[1:], self._tokens[2:], strict=False):
             begins = token.type == "list_item_open" and token.level == 1
             if begins and inline.type == "inline" and (term := TERM.match(inline.content)):
                 first, last = token.map or (0, 0)
-                found.append((first, last, " ".join(TERM_MARKUP.sub("", term[0]).split())))
+                text = " ".join(TERM_MARKUP.sub("", term[0]).split())
+                found.append(GlossaryEntry(first, last, last, text))
         return found
 
-    def rows(self) -> Iterator[tuple[str, Record]]:
-        """Yield the rows of tables, without header rows."""
+    def _tables(self) -> Iterable[HtmlTable]:
         found: list[HtmlTable] = []
         for token, inner in pairwise(self._tokens):
             if token.type == "table_open":
@@ -390,11 +410,7 @@ class MarkdownPage:
                 found[-1].rows.append(TableRow("", token.map[0], token.map[1], []))
             elif token.type in ("th_open", "td_open"):
                 found[-1].rows[-1].cells.append(TableCell(_visible_text(inner), token.tag == "th"))
-        return row_records(found, self)
-
-    def lines_of(self, start: int, end: int) -> list[int]:
-        """Return the first and the last of some lines, from 1; `start` and `end` are from 0."""
-        return [start + 1, end]
+        return found
 
     def sentences(self) -> Iterator[Record]:
         """Yield the sentences of paragraphs, headings, list items and cells, without markup."""
@@ -406,13 +422,6 @@ class MarkdownPage:
             text = _visible_text(token)
             for start, end in sentences(text):
                 yield {"lines": [rows[0] + 1, max(rows)], "text": text[start:end]}
-
-    @cached_property
-    def title(self) -> str:
-        """The title; empty if there is none."""
-        if self._front and self._front.title:
-            return self._front.title
-        return next((heading.text for heading in self.headings), "")
 
     @cached_property
     def headings(self) -> list[Heading]:
@@ -448,7 +457,7 @@ class MarkdownPage:
 
     @cached_property
     def _tokens(self) -> list[Token]:
-        return markdown_tokens(self.text)
+        return markdown_tokens(self.source)
 
 
 def _visible_text(inline: Token) -> str:

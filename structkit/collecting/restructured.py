@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
 from functools import cached_property
 
 from structkit.collecting.naming import UniqueNames
-from structkit.collecting.pages import Heading, MarkdownPage
-from structkit.records.jsonl import Record
+from structkit.collecting.pages import Heading, Page
 
 ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*$")  # a line of one mark
 MIN_ADORNMENT = 4  # marks that are enough under a longer title
@@ -46,7 +44,7 @@ def docutils_id(title: str) -> str:
     return ID_ENDS.sub("", NOT_IN_ID.sub("-", " ".join(text.split())))
 
 
-class Restructured(MarkdownPage):
+class Restructured(Page):
     """A document in reStructuredText; its text keeps all marks."""
 
     @cached_property
@@ -75,11 +73,3 @@ class Restructured(MarkdownPage):
             found.append(Heading(styles.index(style) + 1, text, row - 1 - over, anchor))
             below = row + 1
         return found
-
-    @cached_property
-    def _items(self) -> list[tuple[int, int, str]]:
-        return []
-
-    def rows(self) -> Iterator[tuple[str, Record]]:
-        """Yield nothing: cells are not told apart."""
-        return iter(())

@@ -26,6 +26,7 @@ from structkit.collecting.kinds import (
     HTML_CONTENT,
     MARKDOWN_CONTENT,
     NOTEBOOK,
+    PLAIN_TEXT,
     RESTRUCTURED,
     TEXT_CONTENT,
     USUAL_UNITS,
@@ -36,7 +37,7 @@ from structkit.collecting.kinds import (
 )
 from structkit.collecting.naming import UniqueNames
 from structkit.collecting.notebooks import Notebook
-from structkit.collecting.pages import HtmlPage, MarkdownPage
+from structkit.collecting.pages import HtmlPage, MarkdownPage, Page
 from structkit.collecting.restructured import Restructured
 from structkit.collecting.walking import Found, LeftOut, Source, readable_path
 from structkit.errors import UserError, flag, program
@@ -47,11 +48,9 @@ from structkit.records import fields
 from structkit.records.jsonl import Record, Records, cannot_read, text_field
 from structkit.records.output import dump
 from structkit.registry import canonical, fault_of
-from structkit.structure import lines_of
 from structkit.structure.code.grammar import MEMORY, TIMES
 from structkit.structure.code.languages import outline_of
 from structkit.structure.code.outline import Definition, ParsedText
-from structkit.structure.sentences import sentences
 
 TEXT_FIELDS = {
     CODE_CONTENT: "code",
@@ -59,18 +58,13 @@ TEXT_FIELDS = {
     MARKDOWN_CONTENT: "text",
     TEXT_CONTENT: "text",
 }
-# reasons for skipping a file, and remedies
-IS_BINARY = "binary", "convert it to text"
-IS_EMPTY = "without text", "write some, or leave it out"
-
 NAMED_BY_LINES = "L"  # the name of a unit that is named after its lines
-FILE_FIELDS = ("code", *fields.HTML_FIELDS, "text")  # the fields of a record that may hold a file
 BATCH_FILES = 256
 BATCH_BYTES = 1 << 20
 MIN_CPU_SECONDS = 5.0  # for a file; a megabyte takes 0.5 s
 BYTES_IN_MIN_SECONDS = 2_000_000
-# languages of pages with titles, whose text keeps its marks
-MARKUP_PAGES = {RESTRUCTURED: Restructured, ASCIIDOC: AsciiDocPage}
+# languages of pages whose text keeps its marks
+PAGES = {RESTRUCTURED: Restructured, ASCIIDOC: AsciiDocPage, PLAIN_TEXT: Page}
 # the name of a unit in its file, empty for the whole file, and the fields of the unit
 NamedUnit = tuple[str, Record]
 
@@ -94,9 +88,16 @@ class Units:
         """Yield the records of a text, in order; none if it has no such unit."""
         rows: list[int] = []  # the line of the file of each line of the text, if they differ
         if kind.language == NOTEBOOK:
-            text, kind, rows = self._notebook(text, kind)
+            notebook = Notebook.read(text)
+            if self.of(kind) == "function":
+                kind = ContentKind(CODE_CONTENT, canonical("language", notebook.language))
+                cells = notebook.program()
+            else:
+                cells = notebook.markdown()
+            text = "\n".join(line for line, _ in cells)
+            rows = [row for _, row in cells]
         names = UniqueNames("~", 2)
-        units = UNITS.get((self.of(kind), kind.name)) if text.strip() else None
+        units = UNITS[self.of(kind)].get(kind.name) if text.strip() else None
         for name, unit in units(text, kind, self) if units else ():
             if rows:
                 unit["lines"] = [rows[line - 1] for line in unit["lines"]]
@@ -113,21 +114,14 @@ class Units:
                 **unit,
             }
 
-    def _notebook(self, text: str, kind: ContentKind) -> tuple[str, ContentKind, list[int]]:
-        """Return the cells of a notebook as a text of a kind, and the file's line of each line."""
-        notebook = Notebook.read(text)
-        if self.of(kind) == "function":
-            found = notebook.program()
-            kind = ContentKind(CODE_CONTENT, canonical("language", notebook.language))
-            return str(found), kind, found.rows
-        found = notebook.markdown()
-        return str(found), kind, found.rows
+
+def _text_lines(text: str) -> list[str]:
+    """Return the lines of a text with their ends; a carriage return ends one, too."""
+    return io.StringIO(text, newline="").readlines()
 
 
 def _file_unit(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUnit]:
-    end = len(text.rstrip())
-    first, second, both = (text.count(each, 0, end) for each in ("\n", "\r", "\r\n"))
-    yield "", {"lines": [1, 1 + first + second - both], TEXT_FIELDS[kind.name]: text}
+    yield "", {"lines": [1, len(_text_lines(text.rstrip()))], TEXT_FIELDS[kind.name]: text}
 
 
 def _function_units(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUnit]:
@@ -156,7 +150,7 @@ def _function_units(text: str, kind: ContentKind, units: Units) -> Iterator[Name
 def _chunk_units(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUnit]:
     # without a grammar it is cut as text
     program = None if _lacks_grammar(kind) else _program(text, kind)
-    lines = io.StringIO(text, newline="").readlines()  # a carriage return ends one, too
+    lines = _text_lines(text)
     root = program.tree.root_node if program else None
     definitions = program.definitions if program else []
     starts = [each.top if units.symbols else each.row for each in definitions]
@@ -184,42 +178,23 @@ def _scope(definitions: list[Definition], row: int) -> str:
     return ", ".join(each.label for each in (*around[-1].outer, around[-1])) if around else ""
 
 
-def _page_unit(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUnit]:
-    yield "", _document(text, kind, units).page()
-
-
-def _section_units(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUnit]:
-    yield from _document(text, kind, units).sections()
-
-
-def _row_units(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUnit]:
-    yield from _document(text, kind, units).rows()
-
-
-def _passage_units(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUnit]:
-    """Yield the sections of a page, and the rows of its tables, as answers."""
-    page = HtmlPage(text, xpaths=units.xpaths, xml=kind.xml)
-    yield from page.sections()
-    yield from page.rows()
-
-
-def _sentence_units(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUnit]:
-    plain = kind.name == TEXT_CONTENT or kind.language in MARKUP_PAGES
-    found = _plain_sentences(text) if plain else _document(text, kind, units).sentences()
-    for number, unit in enumerate(found, 1):
-        yield f"s{number}", unit
-
-
-def _document(text: str, kind: ContentKind, units: Units) -> HtmlPage | MarkdownPage:
-    if kind.name == HTML_CONTENT:
-        return HtmlPage(text, xpaths=units.xpaths, xml=kind.xml)
-    return MARKUP_PAGES.get(kind.language, MarkdownPage)(text)
-
-
-def _plain_sentences(text: str) -> Iterator[Record]:
-    lines = lines_of(text)
-    for start, end in sentences(text):
-        yield {"lines": lines(start, end), "text": " ".join(text[start:end].split())}
+def _page_units(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUnit]:
+    """Yield the units that a page tells apart by its headings, tables and paragraphs."""
+    page = (
+        HtmlPage(text, xpaths=units.xpaths, xml=kind.xml)
+        if kind.name == HTML_CONTENT
+        else PAGES.get(kind.language, MarkdownPage)(text)
+    )
+    unit = units.of(kind)
+    if unit == "page":
+        yield "", page.page()
+    elif unit == "sentence":
+        for number, sentence in enumerate(page.sentences(), 1):
+            yield f"s{number}", sentence
+    if unit in ("section", "passage"):
+        yield from page.sections()
+    if unit == "row" or (unit == "passage" and kind.name == HTML_CONTENT):
+        yield from page.rows()
 
 
 @cache
@@ -247,26 +222,20 @@ def _program(text: str, kind: ContentKind) -> ParsedText | None:
     return outline.parse(text, text.encode("utf-8", "replace")) if outline else None
 
 
-PAGES = (HTML_CONTENT, MARKDOWN_CONTENT)
-UNITS: dict[tuple[str, str], Callable[[str, ContentKind, Units], Iterator[NamedUnit]]] = {
-    (unit, kind): cut
-    for unit, kinds, cut in (
-        ("file", TEXT_FIELDS, _file_unit),
-        ("chunk", TEXT_FIELDS, _chunk_units),
-        ("sentence", (*PAGES, TEXT_CONTENT), _sentence_units),
-        ("function", (CODE_CONTENT,), _function_units),
-        ("page", PAGES, _page_unit),
-        ("page", (TEXT_CONTENT,), _file_unit),
-        ("section", PAGES, _section_units),
-        ("row", PAGES, _row_units),
-        # of `ask`
-        ("passage", (CODE_CONTENT, TEXT_CONTENT), _chunk_units),
-        ("passage", (MARKDOWN_CONTENT,), _section_units),
-        ("passage", (HTML_CONTENT,), _passage_units),
-    )
-    for kind in kinds
+UnitReader = Callable[[str, ContentKind, Units], Iterator[NamedUnit]]
+OF_PAGES: dict[str, UnitReader] = dict.fromkeys((HTML_CONTENT, MARKDOWN_CONTENT), _page_units)
+# the reader of each unit, by the kind of the files that have it
+UNITS: dict[str, dict[str, UnitReader]] = {
+    "file": dict.fromkeys(USUAL_UNITS, _file_unit),
+    "chunk": dict.fromkeys(USUAL_UNITS, _chunk_units),
+    "function": {CODE_CONTENT: _function_units},
+    "page": OF_PAGES | {TEXT_CONTENT: _file_unit},
+    "section": OF_PAGES,
+    "row": OF_PAGES,
+    "sentence": OF_PAGES | {TEXT_CONTENT: _page_units},
+    # of `ask`
+    "passage": OF_PAGES | {CODE_CONTENT: _chunk_units, TEXT_CONTENT: _chunk_units},
 }
-UNIT_NAMES = tuple(sorted({unit for unit, _ in UNITS}))
 
 
 @dataclass
@@ -288,7 +257,7 @@ def batches(files: Iterable[Found]) -> Iterator[list[Found]]:
     return group_by_size(
         files,
         (lambda _: 1, BATCH_FILES),
-        (lambda each: each.size if isinstance(each, Source) else 0, BATCH_BYTES),
+        (lambda each: each.size, BATCH_BYTES),
     )
 
 
@@ -300,7 +269,7 @@ class Collector:
         content_kind("", "")  # reads the signs of plugins once, before there are several processes
 
     def __call__(self, batch: list[Found]) -> Collected:
-        size = sum(each.size for each in batch if isinstance(each, Source))
+        size = sum(each.size for each in batch)
         seconds = MIN_CPU_SECONDS * max(1, size / BYTES_IN_MIN_SECONDS)
         done = self.child.result(batch, seconds, MEMORY + TIMES * size)
         if done is not None:
@@ -336,13 +305,13 @@ def _record_lines(source: Source, units: Units) -> list[bytes] | LeftOut:
     try:
         data = source.content(units.max_file_bytes)
         if is_binary(data, source.media):
-            return LeftOut(path, *IS_BINARY)
+            return LeftOut(path, "binary", "convert it to text")
         if len(data) > units.max_file_bytes:
             problem = f"has more than {units.max_file_bytes:,} bytes"
             raise UserError(problem, f"raise {flag('max_file_bytes')}")
         text = _decode_source(data, source)
         if not text.strip():
-            return LeftOut(path, *IS_EMPTY)
+            return LeftOut(path, "without text", "write some, or leave it out")
         kind = content_kind(path, text, source.media, source.language)
         if kind.name == CODE_CONTENT and not units.generated and is_generated(path, text):
             return LeftOut(path, "generated or minified", f"include it with {flag('generated')}")
@@ -410,7 +379,7 @@ def files_of_records(paths: Sequence[str]) -> Iterator[Found]:
 
 def _file_of(record: Record) -> Source:
     rename = f"rename a field with {program('select')}: {flag('rename', 'FIELD=text')}"
-    field = fields.text_name(record, FILE_FIELDS, rename)
+    field = fields.text_name(record, ("code", *fields.HTML_FIELDS, "text"), rename)
     language = record.get("language")
     return Source(
         path=text_field(record, "path") if "path" in record else record["id"],

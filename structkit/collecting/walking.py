@@ -18,11 +18,11 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import IO, Any
+from typing import IO, Any, ClassVar, NamedTuple
 
 from structkit.collecting.books import Chapter, chapters_of
 from structkit.collecting.crawls import captures
-from structkit.collecting.ignoring import GIT_FOLDER, Ignoring, file_filter
+from structkit.collecting.ignoring import Ignoring, file_filter
 from structkit.collecting.naming import UniqueNames
 from structkit.errors import UserError, flag
 from structkit.extras import require
@@ -33,14 +33,7 @@ from structkit.settings import setting, settings_class
 
 # reasons for skipping a file, and remedies
 IS_HIDDEN = "hidden", "name it too"
-IGNORED = "ignored by .gitignore or .ignore"
-IS_LINK = "a symbolic link", "name its target"
-IS_PACKED = "an archive or compressed", "name it too"
-# the target of a link has its own name, if it is in there
-IS_LINK_INSIDE = "a link or a device in an archive", "leave it out"
 IS_PACKED_INSIDE = "packed in an archive", "unpack the outer one"
-IS_OUTPUT = "the output itself", "write it to another folder"
-IS_ERROR_PAGE = "an error page of a server", "leave it out"
 
 EPUB_ENDING = ".epub"
 WACZ_ENDING = ".wacz"  # a zip archive of WARCs and what finds pages in them
@@ -48,7 +41,6 @@ ZIP_ENDINGS = (".zip", ".whl", ".jar", ".egg", ".war", EPUB_ENDING, WACZ_ENDING)
 ZSTD_ENDINGS = (".tar.zst", ".tzst")
 TAR_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", *ZSTD_ENDINGS)
 WARC_ENDINGS = (".warc", ".warc.gz")
-WINDOWS_SYSTEM = 0  # the system that packed a zip archive
 COMPRESSED_ENDINGS = (".gz", ".bz2", ".xz", ".zst")  # one compressed file, named without it
 
 
@@ -101,6 +93,7 @@ class Source:
 class LeftOut:
     """Skipped path; `fault` if something is wrong with it."""
 
+    size: ClassVar = 0  # no byte of it is read
     path: str
     problem: str
     remedy: str
@@ -175,7 +168,7 @@ class Walk:
         addresses = UniqueNames("~", 2)  # of captures, in whatever files they are
         roots = {os.path.normpath(path): path for path in named_paths(paths)}
         named, seen = set(map(readable_path, roots)), set[tuple[str, str]]()
-        for root in sorted(roots, key=lambda root: _sort_key(root, os.path.isdir(roots[root]))):
+        for root in sorted(roots, key=lambda root: _path_key(root, os.path.isdir(roots[root]))):
             shown = readable_path(root)
             for found in self._root(shown, roots[root], addresses):
                 below = found.path.removeprefix("" if shown == "." else shown).lstrip("/")
@@ -205,7 +198,7 @@ class Walk:
                 return
             self._note(path)
             if is_packed(path):
-                yield from archive_sources(shown, path, self.options.max_file_bytes, addresses)
+                yield from Archive(shown, self.options.max_file_bytes, addresses).sources(path)
             elif stat.S_ISFIFO(status.st_mode):  # whose content is there once
                 content = Source(shown, path).content(self.options.max_file_bytes)
                 yield Source(shown, path, data=content)
@@ -223,9 +216,10 @@ class Walk:
         if not self.options.no_ignore:
             rules, faults = Ignoring.above(real, self._note)
             yield from (LeftOut.because(readable_path(file), faults[file]) for file in faults)
-        prefix = "" if shown == "." else shown.rstrip("/") + "/"
-        root = real.rstrip("/") + "/"
-        waiting = self._open(_Folder(prefix, root, "", rules))  # the next one is the last
+        prefix = "" if shown == "." else os.path.join(shown, "")
+        waiting = self._open(
+            _Folder(prefix, os.path.join(real, ""), "", rules)
+        )  # the next one is the last
         while waiting:
             found = self._entry(*waiting.pop())
             if isinstance(found, list):
@@ -245,15 +239,13 @@ class Walk:
             finally:
                 os.close(descriptor)
         except OSError as error:
-            return [(here, LeftOut.because(readable_path(here.shown) or ".", cannot_read(error)))]
+            return [(here, LeftOut.because(here.path("") or ".", cannot_read(error)))]
         if self.options.no_ignore:
             return [(here, entry) for entry in entries]
-        names = {
-            entry.name for entry in entries if entry.name == GIT_FOLDER or not _is_folder(entry)
-        }
+        names = {entry.name for entry in entries}
         rules, faults = here.rules.within(here.root, here.below, names, self._note)
         here = replace(here, rules=rules)
-        left = [LeftOut.because(readable_path(here.shown + name), faults[name]) for name in faults]
+        left = [LeftOut.because(here.path(name), faults[name]) for name in faults]
         read = [entry for entry in entries if entry.name not in faults]
         return [*((here, entry) for entry in read), *((here, each) for each in left)]
 
@@ -268,22 +260,24 @@ class Walk:
     def _entry(self, here: _Folder, entry: os.DirEntry[str] | LeftOut) -> Found | list[_Entry]:
         if isinstance(entry, LeftOut):
             return entry
-        path, folder = readable_path(here.shown + entry.name), _is_folder(entry)
+        path, folder = here.path(entry.name), _is_folder(entry)
         if entry.name.startswith("."):
             return LeftOut(path, *IS_HIDDEN)
         if here.rules.hides(entry.name, folder):
-            return LeftOut(path, IGNORED, f"include it with {flag('no_ignore')}")
+            remedy = f"include it with {flag('no_ignore')}"
+            return LeftOut(path, "ignored by .gitignore or .ignore", remedy)
         if entry.is_symlink():
-            return LeftOut(path, *IS_LINK)
+            return LeftOut(path, "a symbolic link", "name its target")
         if folder:
-            return self._open(here.inner(entry.name))
+            below, rules = f"{here.below}{entry.name}/", here.rules.inside(entry.name)
+            return self._open(replace(here, below=below, rules=rules))
         if not entry.is_file(follow_symlinks=False):
             return LeftOut(path, *NOT_REGULAR)
         real = here.root + here.below + entry.name
         if real in self.outputs:
-            return LeftOut(path, *IS_OUTPUT)
+            return LeftOut(path, "the output itself", "write it to another folder")
         if is_packed(path):
-            return LeftOut(path, *IS_PACKED)
+            return LeftOut(path, "an archive or compressed", "name it too")
         try:
             return Source(path, real, status=os.lstat(real), root=here.root)
         except OSError as error:
@@ -292,17 +286,16 @@ class Walk:
 
 @dataclass(frozen=True)
 class _Folder:
-    """A folder that is being walked: its path as it is shown, and from the real one at the root."""
+    """A folder in one that is walked: its path in that, which is shown and really stands there."""
 
     shown: str
     root: str
     below: str
     rules: Ignoring
 
-    def inner(self, name: str) -> _Folder:
-        """Return a folder in it."""
-        shown, below = f"{self.shown}{name}/", f"{self.below}{name}/"
-        return _Folder(shown, self.root, below, self.rules.inside(name))
+    def path(self, name: str) -> str:
+        """Return the path of an entry, as it is shown."""
+        return readable_path(f"{self.shown}{self.below}{name}")
 
 
 _Entry = tuple[_Folder, os.DirEntry[str] | LeftOut]  # and the folder that it is in
@@ -313,12 +306,12 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _entry_key(entry: os.DirEntry[str]) -> bytes:
-    return _sort_key(entry.name, _is_folder(entry))
+    return _path_key(entry.name, _is_folder(entry))
 
 
-def _sort_key(name: str, folder: bool = False) -> bytes:
+def _path_key(path: str, is_folder: bool) -> bytes:
     """Return the key that sorts whole paths: `a.py` before the files in the folder `a`."""
-    return os.fsencode(name.rstrip("/") + "/" * folder)
+    return os.fsencode(os.path.join(path, "") if is_folder else path)
 
 
 def named_paths(paths: Sequence[str]) -> Iterator[str]:
@@ -343,134 +336,124 @@ def is_packed(path: str) -> bool:
     return path.lower().endswith((*ZIP_ENDINGS, *TAR_ENDINGS, *WARC_ENDINGS, *COMPRESSED_ENDINGS))
 
 
-@dataclass(frozen=True)
-class Member:
+class Member(NamedTuple):
     """One file in an archive: its name there, how it is opened, whether it is a link or device."""
 
     name: str
     open: Callable[[], IO[bytes] | None]
     special: bool
 
-    def found(self, path: str, maximum: int) -> Found:
-        """Return its content, of which at most `maximum` bytes and one are read."""
-        if any(part.startswith(".") for part in self.name.split("/")):
+
+@dataclass(frozen=True)
+class Archive:
+    """An archive or a compressed file, by the path under which its files are shown.
+
+    Its files were chosen when it was packed: its ignore files do not count.
+    """
+
+    shown: str
+    maximum: int  # bytes of a file; of a larger one, one more is read
+    addresses: UniqueNames  # of captures, in whatever files they are
+
+    def sources(self, path: str) -> Iterator[Found]:
+        """Yield all files, sorted by path; those of a compressed tar or WARC in its own order."""
+        name = path.lower()
+        if name.endswith((*ZIP_ENDINGS, *TAR_ENDINGS)):
+            refuse_pipe(path, "an archive")
+        try:
+            if name.endswith(WARC_ENDINGS):
+                with open(path, "rb") as handle:
+                    yield from self._pages(handle)
+            elif name.endswith(ZIP_ENDINGS):
+                with zipfile.ZipFile(path) as zipped:
+                    if name.endswith(WACZ_ENDING):
+                        yield from self._crawls(zipped)
+                    elif name.endswith(EPUB_ENDING) and (chapters := chapters_of(zipped)):
+                        yield from self._chapters(zipped, chapters)
+                    else:
+                        yield from self._files(_zip_members(zipped))
+            elif name.endswith(TAR_ENDINGS):
+                packed = _open_zstd(path) if name.endswith(ZSTD_ENDINGS) else open(path, "rb")
+                with packed, tarfile.open(fileobj=packed) as unpacked:
+                    yield from self._files(_tar_members(unpacked, name))
+            else:
+                stem, ending = posixpath.splitext(posixpath.basename(self.shown))
+                with OPENERS[ending.lower()](path) as handle:
+                    yield Source(f"{self.shown}/{stem}", data=handle.read(self.maximum + 1))
+        except UserError:  # the extra is missing
+            raise
+        except Exception as error:  # a library may raise any for what is cut, damaged or locked
+            yield LeftOut.because(self.shown, _damage(error))
+
+    def _files(self, members: Iterator[Member]) -> Iterator[Found]:
+        last: dict[str, Member] = {}  # of two with the same name the later counts, as in unpacking
+        for member in members:
+            name = posixpath.normpath(member.name)
+            if name in (".", "..") or name.startswith(("/", "../")):
+                yield LeftOut.because(f"{self.shown}/{readable_path(member.name)}", LEADS_OUTSIDE)
+            else:
+                last[name] = member._replace(name=name)
+        yield from map(self._file, last.values())
+
+    def _file(self, member: Member) -> Found:
+        path = f"{self.shown}/{readable_path(member.name)}"
+        if any(part.startswith(".") for part in member.name.split("/")):
             return LeftOut(path, *IS_HIDDEN)
-        if self.special:
-            return LeftOut(path, *IS_LINK_INSIDE)
-        if is_packed(self.name):
+        if member.special:
+            # the target of a link has its own name, if it is in there
+            return LeftOut(path, "a link or a device in an archive", "leave it out")
+        if is_packed(path):
             return LeftOut(path, *IS_PACKED_INSIDE)
         try:
-            with self.open() or io.BytesIO() as handle:
-                return Source(path, data=handle.read(maximum + 1))
+            with member.open() or io.BytesIO() as handle:
+                return Source(path, data=handle.read(self.maximum + 1))
         except Exception as error:
             return LeftOut.because(path, _damage(error))
 
+    def _chapters(self, zipped: zipfile.ZipFile, chapters: Sequence[Chapter]) -> Iterator[Found]:
+        """Yield the chapters of a book in its reading order; other files find and style them."""
+        for chapter in chapters:
+            found = self._file(Member(chapter.path, partial(zipped.open, chapter.path), False))
+            if isinstance(found, Source):
+                found = replace(found, media=chapter.media, book=chapter.book)
+            yield found
 
-def archive_sources(shown: str, path: str, maximum: int, addresses: UniqueNames) -> Iterator[Found]:
-    """Yield all files of an archive, sorted by path; a compressed tar or WARC in its own order.
-
-    An archive's files were chosen when it was packed: its ignore files do not count. Captures take
-    their names from `addresses`.
-    """
-    name = path.lower()
-    if name.endswith((*ZIP_ENDINGS, *TAR_ENDINGS)):
-        refuse_pipe(path, "an archive")
-    try:
-        if name.endswith(WARC_ENDINGS):
-            with open(path, "rb") as handle:
-                yield from _crawled_pages(shown, handle, maximum, addresses)
-        elif name.endswith(ZIP_ENDINGS):
-            with zipfile.ZipFile(path) as zipped:
-                if name.endswith(WACZ_ENDING):
-                    yield from _wacz_pages(shown, zipped, maximum, addresses)
-                elif name.endswith(EPUB_ENDING) and (chapters := chapters_of(zipped)):
-                    yield from _chapters(shown, zipped, chapters, maximum)
-                else:
-                    yield from _last_members(shown, _zip_members(zipped), maximum)
-        elif name.endswith(ZSTD_ENDINGS):
-            with _open_zstd(path) as handle, tarfile.open(fileobj=handle) as unpacked:
-                yield from _last_members(shown, _tar_members(unpacked, name), maximum)
-        elif name.endswith(TAR_ENDINGS):
-            with tarfile.open(path) as unpacked:
-                yield from _last_members(shown, _tar_members(unpacked, name), maximum)
-        else:
-            stem, ending = posixpath.splitext(posixpath.basename(shown))
-            with OPENERS[ending.lower()](path) as handle:
-                yield Source(f"{shown}/{stem}", data=handle.read(maximum + 1))
-    except UserError:  # the extra is missing
-        raise
-    except Exception as error:  # a library may raise any for what is cut, damaged or locked
-        yield LeftOut.because(shown, _damage(error))
-
-
-def _last_members(shown: str, members: Iterator[Member], maximum: int) -> Iterator[Found]:
-    last: dict[str, Member] = {}  # of two with the same name the later counts, as in unpacking
-    for member in members:
-        name = posixpath.normpath(member.name)
-        if name in (".", "..") or name.startswith(("/", "../")) or "\\" in name:
-            yield LeftOut.because(f"{shown}/{readable_path(member.name)}", LEADS_OUTSIDE)
-        else:
-            last[name] = replace(member, name=name)
-    for name, member in last.items():
-        yield member.found(f"{shown}/{readable_path(name)}", maximum)
-
-
-def _wacz_pages(
-    shown: str, zipped: zipfile.ZipFile, maximum: int, addresses: UniqueNames, inside: bool = False
-) -> Iterator[Found]:
-    """Yield the pages of every WARC in an archive, and in the archives of a collection in it."""
-    crawls = 0
-    for info in zipped.infolist():
-        name, path = info.filename.lower(), f"{shown}/{info.filename}"
-        if not name.endswith((*WARC_ENDINGS, WACZ_ENDING)):
-            continue
-        crawls += 1
-        try:
-            if name.endswith(WARC_ENDINGS):
+    def _crawls(self, zipped: zipfile.ZipFile, inside: bool = False) -> Iterator[Found]:
+        """Yield the pages of every WARC, and those in the archives of a collection."""
+        endings = (*WARC_ENDINGS, WACZ_ENDING)
+        crawls = [info for info in zipped.infolist() if info.filename.lower().endswith(endings)]
+        for info in crawls:
+            crawl = replace(self, shown=f"{self.shown}/{info.filename}")
+            try:
                 with zipped.open(info) as handle:
-                    yield from _crawled_pages(path, handle, maximum, addresses)
-            elif inside:
-                yield LeftOut(path, *IS_PACKED_INSIDE)
+                    if crawl.shown.lower().endswith(WARC_ENDINGS):
+                        yield from crawl._pages(handle)
+                    elif inside:
+                        yield LeftOut(crawl.shown, *IS_PACKED_INSIDE)
+                    else:
+                        with zipfile.ZipFile(handle) as inner:
+                            yield from crawl._crawls(inner, inside=True)
+            except Exception as error:  # of this file; the others are read
+                yield LeftOut.because(crawl.shown, _damage(error))
+        if not crawls:
+            why = UserError("holds no WARC", "look at it with unzip -l")
+            yield LeftOut.because(self.shown, why)
+
+    def _pages(self, handle: IO[bytes]) -> Iterator[Found]:
+        """Yield the pages of a crawl, each under its address; further captures have a number."""
+        for capture in captures(handle, self.maximum):
+            path = self.addresses.take(capture.address) if capture.address else self.shown
+            if capture.problem:
+                yield LeftOut.because(path, _damage(capture.problem))
+            elif capture.data is None:
+                yield LeftOut(path, "an error page of a server", "leave it out")
             else:
-                with zipped.open(info) as handle, zipfile.ZipFile(handle) as inner:
-                    yield from _wacz_pages(path, inner, maximum, addresses, inside=True)
-        except Exception as error:  # of this file; the others are read
-            yield LeftOut.because(path, _damage(error))
-    if not crawls:
-        yield LeftOut.because(shown, UserError("holds no WARC", "look at it with unzip -l"))
-
-
-def _crawled_pages(
-    shown: str, handle: IO[bytes], maximum: int, addresses: UniqueNames
-) -> Iterator[Found]:
-    """Yield the pages of a crawl, each under its address; further captures have a number."""
-    for capture in captures(handle, maximum):
-        path = addresses.take(capture.address) if capture.address else shown
-        if capture.problem:
-            yield LeftOut.because(path, _damage(capture.problem))
-        elif capture.data is None:
-            yield LeftOut(path, *IS_ERROR_PAGE)
-        else:
-            yield Source(path, data=capture.data, media=capture.media)
-
-
-def _chapters(
-    shown: str, zipped: zipfile.ZipFile, chapters: Sequence[Chapter], maximum: int
-) -> Iterator[Found]:
-    """Yield the chapters of a book in its reading order; other files only find and style them."""
-    for chapter in chapters:
-        member = Member(chapter.path, partial(zipped.open, chapter.path), special=False)
-        found = member.found(f"{shown}/{chapter.path}", maximum)
-        if isinstance(found, Source):
-            found = replace(found, media=chapter.media, book=chapter.book)
-        yield found
+                yield Source(path, data=capture.data, media=capture.media)
 
 
 def _zip_members(packed: zipfile.ZipFile) -> Iterator[Member]:
-    for info in sorted(packed.infolist(), key=lambda info: _sort_key(info.filename)):
-        name = info.filename
-        if info.create_system == WINDOWS_SYSTEM and "/" not in name:  # as unzip reads it
-            name = name.replace("\\", "/")
+    for info in sorted(packed.infolist(), key=lambda info: os.fsencode(info.filename)):
+        name = info.filename.replace("\\", "/")  # as some programs pack on Windows
         if not name.endswith("/"):
             is_link = (info.external_attr >> 28) == 0o12
             yield Member(name, partial(packed.open, info), is_link)
@@ -480,7 +463,7 @@ def _tar_members(unpacked: tarfile.TarFile, name: str) -> Iterator[Member]:
     infos = [info for info in unpacked.getmembers() if not info.isdir()]
     files = {info.name for info in infos if info.isreg()}
     if name.endswith(".tar"):  # only a plain one can be read in any order
-        infos.sort(key=lambda info: _sort_key(info.name))
+        infos.sort(key=lambda info: os.fsencode(info.name))
     for info in infos:
         # a file with two names is stored once, with a link to it
         found = info.isreg() or (info.islnk() and info.linkname in files)

@@ -14,7 +14,6 @@ from structkit.collecting.ignoring import file_filter
 from structkit.collecting.walking import (
     Found,
     LeftOut,
-    Source,
     Walk,
     WalkOptions,
     glob_setting,
@@ -155,7 +154,7 @@ def collected_batches(settings: Settings, outputs: Collection[str] = ()) -> Gene
 
 def bytes_of(batch: Iterable[Found]) -> int:
     """Return the number of bytes of some files."""
-    return sum(each.size for each in batch if isinstance(each, Source))
+    return sum(each.size for each in batch)
 
 
 def commit_parts(settings: Settings, units: Units) -> Generator[Collected]:

@@ -227,7 +227,7 @@ READERS = {
     f"{unit}s of {name}": partial(records, name, unit)
     for name in DOCUMENTS
     for unit in ("page", "section", "row", "sentence", "chunk")
-    if (unit, content_kind(name, "").name) in UNITS
+    if content_kind(name, "").name in UNITS[unit]
 }
 READERS |= {
     "rows of one table": lambda text: records("a.html", "row", f"<table><tr>{text}"),
