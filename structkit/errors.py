@@ -164,8 +164,11 @@ def unknown(kind: str, name: str, known: Iterable[str], *, status: int = 2) -> U
     unknown language 'pyhton'; did you mean 'python'? available: go, python
     """
     names = sorted(known)
-    remedy = f"{guess(name, names)}available: {', '.join(names) or 'none'}"
-    return UserError(f"unknown {kind} {name!r}", remedy, status=status)
+    return UserError(
+        f"unknown {kind} {name!r}",
+        f"{guess(name, names)}available: {', '.join(names) or 'none'}",
+        status=status,
+    )
 
 
 def missing(

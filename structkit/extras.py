@@ -82,5 +82,6 @@ def require(package: str, extra: str) -> ModuleType:
 
 
 def _missing_package(name: str, extra: str, *options: str) -> MissingPackage:
-    problem = f"this needs the package {name} of the extra {extra}"
-    return MissingPackage(problem, install(*options, *EXTRAS[extra]))
+    return MissingPackage(
+        f"this needs the package {name} of the extra {extra}", install(*options, *EXTRAS[extra])
+    )

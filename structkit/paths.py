@@ -102,12 +102,12 @@ def keep_apart(
         may_replace = output.flag == own and output.name != "-" and source.name in replaced
         if source.number and output.touches(source) and not (same and may_replace):
             relation = "is the input {}" if same else "and the input {}: one is inside the other"
-            problem = f"{output} {relation.format(source)}"
-            raise UserError(problem, OTHER_PATH, status=2)
+            raise UserError(f"{output} {relation.format(source)}", OTHER_PATH, status=2)
     for output, other in combinations(written, 2):
         if output.flag != other.flag and output.touches(other):
-            problem = f"{output} and {other}: one is the other, or inside it"
-            raise UserError(problem, OTHER_PATH, status=2)
+            raise UserError(
+                f"{output} and {other}: one is the other, or inside it", OTHER_PATH, status=2
+            )
 
 
 class Named(str):
@@ -164,8 +164,11 @@ def is_pipe(name: str) -> bool:
 def refuse_pipe(name: str, kind: str) -> None:
     """Raise for a pipe where files of a kind are not read from the beginning to the end."""
     if is_pipe(name):
-        problem = f"is a pipe, and {kind} is read in any order"
-        raise UserError(problem, "write it to a file, and name that", status=2).at(name)
+        raise UserError(
+            f"is a pipe, and {kind} is read in any order",
+            "write it to a file, and name that",
+            status=2,
+        ).at(name)
 
 
 def open_below(root: str, below: str, flags: int = os.O_RDONLY) -> int:

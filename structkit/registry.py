@@ -114,8 +114,10 @@ class Plugin:
     def fault(self, error: Exception) -> UserError:
         """Return the error for one of the plugin's own."""
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        problem = f"the {self.kind} {self.name} of the pack {self.pack} fails ({reason})"
-        return UserError(problem, f"fix {self.path}, or take it out")
+        return UserError(
+            f"the {self.kind} {self.name} of the pack {self.pack} fails ({reason})",
+            f"fix {self.path}, or take it out",
+        )
 
     def load(self) -> Any:
         """Import and return the class named after its kind. Errors: it is missing or incomplete."""
@@ -130,9 +132,11 @@ class Plugin:
         loaded = getattr(module, name, None)
         lack = sorted(getattr(loaded, "__abstractmethods__", [f"class {name}(plugin.{name})"]))
         if lack:
-            problem = f"the {self.kind} {self.name} of the pack {self.pack} lacks {', '.join(lack)}"
-            remedy = f"python -m pydoc structkit.plugin.{name} says what it must have"
-            raise UserError(problem, remedy, status=2).at(str(self.path))
+            raise UserError(
+                f"the {self.kind} {self.name} of the pack {self.pack} lacks {', '.join(lack)}",
+                f"python -m pydoc structkit.plugin.{name} says what it must have",
+                status=2,
+            ).at(str(self.path))
         return loaded
 
 
@@ -263,6 +267,5 @@ def configure(
             raise UserError(f"{plugin} takes no {flag(given)}", "leave it out", status=status)
     for missing, each in known.items():
         if missing not in flags and each.required:
-            problem = f"{plugin} needs {flag(missing)}"
-            raise UserError(problem, each.remedy(), status=status)
+            raise UserError(f"{plugin} needs {flag(missing)}", each.remedy(), status=status)
     return kind(**flags)

@@ -370,8 +370,7 @@ def _check_value(each: Setting, value: Any) -> None:
         # a model folder records it as JSON; the name of a file may be any bytes
         file = each.argument or each.reads or each.writes
         if not file and value != value.encode(errors="ignore").decode():
-            problem = f"{each.spelled(value)} is not UTF-8"
-            raise UserError(problem, "give it another name", status=2)
+            raise UserError(f"{each.spelled(value)} is not UTF-8", "give it another name", status=2)
         if each.choices and value not in each.choices:
             raise unknown(each.spelled(), value, each.choices)
         if value == "" and "" not in (each.default, each.usual):
@@ -381,8 +380,11 @@ def _check_value(each: Setting, value: Any) -> None:
         most = INTEGER_LIMIT - 1 if isinstance(value, int) else sys.float_info.max
         # NaN is in no range
         if not (-most if low is None else low) <= value <= (most if high is None else high):
-            problem = f"{each.spelled(value)} is not {range_of(low, high, type(value))}"
-            raise UserError(problem, "give a number in that range", status=2)
+            raise UserError(
+                f"{each.spelled(value)} is not {range_of(low, high, type(value))}",
+                "give a number in that range",
+                status=2,
+            )
 
 
 def range_of(low: float | None, high: float | None, kind: type = int) -> str:
@@ -432,8 +434,11 @@ def _check_others(settings: Any, each: Setting) -> None:
         add = "it" if len(each.requires) == 1 else "one"
         raise UserError(f"{each.spelled()} needs {others}", f"add {add}", status=2)
     if against := among(each.excludes):
-        problem = f"{each.spelled()} and {known[against[0]].spelled()} exclude each other"
-        raise UserError(problem, "leave one out", status=2)
+        raise UserError(
+            f"{each.spelled()} and {known[against[0]].spelled()} exclude each other",
+            "leave one out",
+            status=2,
+        )
 
 
 def parse_text(each: Setting, text: str) -> Any:

@@ -36,8 +36,10 @@ def read_example(row: Fields) -> Record:
     if isinstance(positive, list) and isinstance(negative, list):
         for name, scores, texts in (("pos", positive, positives), ("neg", negative, negatives)):
             if len(scores) != len(texts):
-                problem = f'field "{name}_scores" holds {len(scores)} scores, not {len(texts)}'
-                raise UserError(problem, RECORD_REMEDY)
+                raise UserError(
+                    f'field "{name}_scores" holds {len(scores)} scores, not {len(texts)}',
+                    RECORD_REMEDY,
+                )
         del record["negative_scores"]
         if len(positives) == 1:
             del record["positive_scores"]

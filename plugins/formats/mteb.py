@@ -30,14 +30,16 @@ class ResultFile:
     def write(self, record: Fields) -> Row:
         """Return the scores of a run; the field `task` names the task, by default the run."""
         if self.written:
-            problem = "a result file holds one task"
-            raise UserError(problem, "convert the record of each run separately")
+            raise UserError(
+                "a result file holds one task", "convert the record of each run separately"
+            )
         run = record.pop_field("run")
         task = record.pop_field("task", default=run)
         scores = dict(measures(record))
         if not scores:
-            remedy = f"use {program('score', measures='nDCG@10 R@100')}"
-            raise UserError("there is no measure", remedy)
+            raise UserError(
+                "there is no measure", f"use {program('score', measures='nDCG@10 R@100')}"
+            )
         main = MAIN_MEASURE if MAIN_MEASURE in scores else next(iter(scores))
         row = {
             "dataset_revision": record.pop_field("dataset_revision", default=""),

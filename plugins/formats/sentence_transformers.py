@@ -62,8 +62,10 @@ class ExampleReader:
         if "" in row:
             raise UserError("a column has no name", "name it, or take it out")
         if len(columns) < 2:
-            problem = f"the row has {len(columns)} columns with texts, not 2 or more"
-            raise UserError(problem, "write anchor, positive and negatives")
+            raise UserError(
+                f"the row has {len(columns)} columns with texts, not 2 or more",
+                "write anchor, positive and negatives",
+            )
         self.columns = columns
 
 
@@ -79,9 +81,10 @@ class ExampleWriter:
         if self.count < 0:
             self.count = len(negatives)
         if len(negatives) != self.count:
-            problem = f'field "negatives" has {len(negatives)} items, the first record {self.count}'
-            remedy = f"make the same number for all with {program('pair', per_query=self.count)}"
-            raise UserError(problem, remedy)
+            raise UserError(
+                f'field "negatives" has {len(negatives)} items, the first record {self.count}',
+                f"make the same number for all with {program('pair', per_query=self.count)}",
+            )
         numbered = {f"negative_{place}": text for place, text in enumerate(negatives, 1)}
         row = {"anchor": query, "positive": positive, **numbered}
         return row | record.move({name: name for name in LABEL_FIELDS})

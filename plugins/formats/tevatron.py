@@ -38,8 +38,9 @@ def read_example(row: Fields) -> Record:
             ids = row.pop_texts(f"{side}_document_ids")
             record |= {f"{side}_ids": ids} if ids else {}
     if "positive" not in record and "positive_ids" not in record:
-        problem = 'field "positive_passages" is missing or empty'
-        raise UserError(problem, "give at least one positive")
+        raise UserError(
+            'field "positive_passages" is missing or empty', "give at least one positive"
+        )
     return record | row
 
 
@@ -48,8 +49,10 @@ def passages(objects: list[Any], side: str) -> Record:
     ids, titles, texts = [], [], []
     for each in objects:
         if not isinstance(each, dict):
-            problem = f'field "{side}_passages" does not hold objects'
-            raise UserError(problem, "write docid, title and text in each")
+            raise UserError(
+                f'field "{side}_passages" does not hold objects',
+                "write docid, title and text in each",
+            )
         passage = Fields(each)
         titles.append(passage.pop_field("title", default=""))
         ids.append(passage.pop_id("docid"))

@@ -79,15 +79,17 @@ class DictLines(Lines):
 
     def _dumped(self, record: object, line: int) -> bytes:
         if not isinstance(record, Mapping):
-            problem = f"a record is {type(record).__name__}, not a dict"
-            raise UserError(problem, "give dicts").at(self.file, line)
+            raise UserError(f"a record is {type(record).__name__}, not a dict", "give dicts").at(
+                self.file, line
+            )
         try:
             return dump(dict(record))
         except DUMP_ERRORS:
             odd = [name for name in record if not _fits_json({name: record[name]})]
             kinds = ", ".join(f"{name!r} ({type(record[name]).__name__})" for name in odd)
-            problem = f"JSON cannot hold the record's {kinds}"
-            raise UserError(problem, "convert it, or leave it out").at(self.file, line) from None
+            raise UserError(
+                f"JSON cannot hold the record's {kinds}", "convert it, or leave it out"
+            ).at(self.file, line) from None
 
 
 DUMP_ERRORS = (TypeError, AttributeError, UnicodeEncodeError)
@@ -358,8 +360,9 @@ def _input_lines(command: Command, settings: Any, records: Any) -> Lines:
     """Return the lines of records, or of the file that replaces them."""
     file = getattr(settings, command.instead) if command.instead else None
     if command.instead and (file is None) == (records is None):
-        problem = f"the input is either records or {flag(command.instead)}"
-        raise UserError(problem, "give one of them", status=2)
+        raise UserError(
+            f"the input is either records or {flag(command.instead)}", "give one of them", status=2
+        )
     if file is not None:
         return Lines([file])
     if command.texts:

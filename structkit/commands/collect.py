@@ -85,8 +85,11 @@ class Settings(WalkOptions):
         self.part()
         file_filter(self.glob)
         if self.records and self.unit == "commit":
-            problem = f"{flag('unit', 'commit')} reads no records"
-            raise UserError(problem, f"leave out {flag('records', True)}", status=2)
+            raise UserError(
+                f"{flag('unit', 'commit')} reads no records",
+                f"leave out {flag('records', True)}",
+                status=2,
+            )
 
     def part(self) -> Shard | None:
         """Return the part of the files to read, or None for all."""

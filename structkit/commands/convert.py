@@ -120,8 +120,9 @@ class Conversion:
         """Return the jobs, from the names of files and the parts that both formats have."""
         files, part, rows = self.settings.files, self.settings.part, None
         if not any(each.read for each in self.source.parts.values()):
-            problem = f"{self.source.name} can only be written"
-            raise UserError(problem, f"name it with {flag('to')}", status=2)
+            raise UserError(
+                f"{self.source.name} can only be written", f"name it with {flag('to')}", status=2
+            )
         if not self.common:
             raise UserError(f"there is no {self.kind}", "name another format", status=2)
         if part and part not in self.common:
@@ -137,9 +138,11 @@ class Conversion:
         output, several = self.settings.output, len(parts) > 1
         into = output.endswith("/") or os.path.isdir(output)
         if several and not into and (output == "-" or os.path.exists(output)):
-            problem = f"{files[0]} has several parts: {', '.join(parts)}"
-            remedy = f"choose one with {flag('part')}, or name a folder with {flag('output')}"
-            raise UserError(problem, remedy, status=2)
+            raise UserError(
+                f"{files[0]} has several parts: {', '.join(parts)}",
+                f"choose one with {flag('part')}, or name a folder with {flag('output')}",
+                status=2,
+            )
         jobs = []
         for name, each in parts.items():
             standard = self.target.parts[name].files[0]

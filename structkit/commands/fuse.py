@@ -25,11 +25,15 @@ class Settings(RunSettings):
 
     def __post_init__(self) -> None:
         if self.weight and len(self.weight) != len(self.runs):
-            problem = f"{flag('weight')} gives {len(self.weight)} weights for {len(self.runs)} runs"
-            raise UserError(problem, "give one for each run", status=2)
+            raise UserError(
+                f"{flag('weight')} gives {len(self.weight)} weights for {len(self.runs)} runs",
+                "give one for each run",
+                status=2,
+            )
         if self.method == "merge" and self.weight:
-            problem = f"{flag('method', 'merge')} takes no {flag('weight')}"
-            raise UserError(problem, "leave it out", status=2)
+            raise UserError(
+                f"{flag('method', 'merge')} takes no {flag('weight')}", "leave it out", status=2
+            )
 
 
 def fuse(settings: Settings) -> Iterator[Record]:

@@ -101,8 +101,7 @@ def _of_negatives(record: Record, settings: Settings) -> Record:
     negatives = [settings.read(text) for text in _negatives_html(record)]
     for position, negative in enumerate(negatives):
         if not negative.text:
-            problem = f'item {position} of field "negatives" holds no text'
-            raise UserError(problem, "leave it out")
+            raise UserError(f'item {position} of field "negatives" holds no text', "leave it out")
     return {
         "negatives_tagged": [negative.tagged for negative in negatives],
         "negatives_untagged": [negative.text for negative in negatives],
@@ -130,8 +129,10 @@ def _negatives_html(record: Record) -> list[str]:
     negatives = record["negatives"]
     if type(negatives) is list and all(type(each) is str for each in negatives):
         return negatives
-    remedy = "give documents in the same markup as the record's own"
-    raise UserError('field "negatives" is not a list of strings', remedy)
+    raise UserError(
+        'field "negatives" is not a list of strings',
+        "give documents in the same markup as the record's own",
+    )
 
 
 COMMAND = Command(

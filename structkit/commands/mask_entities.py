@@ -123,8 +123,10 @@ def mask_entities(record: Record, settings: Settings) -> Record:
     mask_one = _mask_spans if settings.strategy == "span" else _mask_entities
     masked, target, entities = mask_one(record, settings)
     if not entities and not settings.keep_plain:
-        problem = "the text holds no entity to mask"
-        raise UserError(problem, f"leave the record out, or keep it with {flag('keep_plain')}")
+        raise UserError(
+            "the text holds no entity to mask",
+            f"leave the record out, or keep it with {flag('keep_plain')}",
+        )
     return {**record, "masked": masked, "target": target, "entities": entities}
 
 

@@ -119,8 +119,9 @@ class Settings:
     def __post_init__(self) -> None:
         if self.positive_template is not None and not TEMPLATE_FIELD.search(self.positive_template):
             problem = f"{flag('positive_template', self.positive_template)} names no fields in "
-            remedy = "for example 'title : {title} text : {description}'"
-            raise UserError(f"{problem}braces", remedy, status=2)
+            raise UserError(
+                f"{problem}braces", "for example 'title : {title} text : {description}'", status=2
+            )
         if self.split is not None:
             parse_split(self.split)
 
@@ -233,8 +234,10 @@ def _query_and_document(record: Record, settings: Settings) -> tuple[str, str]:
                 return settings.query or kind[0], settings.positive or kind[1]
     if settings.positive_template and settings.query:
         return settings.query, "positive"
-    problem = f"the record is not code, product or HTML document: it has {', '.join(record)}"
-    raise UserError(problem, f"name its fields with {flag('query')} and {flag('positive')}")
+    raise UserError(
+        f"the record is not code, product or HTML document: it has {', '.join(record)}",
+        f"name its fields with {flag('query')} and {flag('positive')}",
+    )
 
 
 def judged_query_text(record: Record, settings: Settings) -> str:
@@ -260,8 +263,9 @@ def field_text(record: Record, field: str, seed: int, setting: str) -> str:
         value = value.splitlines()
     if isinstance(value, list):
         if other := [json_kind(item) for item in value if not isinstance(item, str)]:
-            problem = f'field "{field}" is a list with {other[0]}, not of strings alone'
-            raise UserError(problem, another)
+            raise UserError(
+                f'field "{field}" is a list with {other[0]}, not of strings alone', another
+            )
         full = [item for item in value if item.strip()]
         value = random_for(seed, record["id"], field).choice(full) if full else ""
     else:
@@ -288,8 +292,9 @@ def _template_value(record: Record, name: str) -> str:
         return ""
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return " ".join(value)
-    remedy = f"change {flag('positive_template')}, which names it"
-    return text_field(record, name, remedy, named=True)
+    return text_field(
+        record, name, f"change {flag('positive_template')}, which names it", named=True
+    )
 
 
 # the queries are the input, and what was judged is read by one process of this machine; what
@@ -301,8 +306,9 @@ def _main(settings: Settings, options: WorkerOptions) -> None:
     for name, others in REFUSED_OPTIONS.items():
         for each in settings_of(type(options)) if getattr(settings, name) else ():
             if each.name in others and each.is_given(each.given(options)):
-                problem = f"{flag(name)} takes no {each.spelled()}"
-                raise UserError(problem, "leave one out", status=2)
+                raise UserError(
+                    f"{flag(name)} takes no {each.spelled()}", "leave one out", status=2
+                )
     stream = Stream.of(
         options,
         settings,

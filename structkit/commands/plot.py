@@ -49,9 +49,10 @@ class PictureSettings:
 
     def __post_init__(self) -> None:
         if Path(self.output).suffix not in PICTURE_ENDINGS:
-            problem = f"{flag('output', self.output)} names no picture format"
             raise UserError(
-                problem, f"use one of the endings {', '.join(PICTURE_ENDINGS)}", status=2
+                f"{flag('output', self.output)} names no picture format",
+                f"use one of the endings {', '.join(PICTURE_ENDINGS)}",
+                status=2,
             )
 
 
@@ -135,8 +136,9 @@ def project(parts: Sequence[Floats], seed: int) -> list[Floats]:
     import numpy as np
 
     if len({part.shape[1] for part in parts}) > 1:
-        problem = "the files have embeddings of different dimensions"
-        raise UserError(problem, "encode with one model")
+        raise UserError(
+            "the files have embeddings of different dimensions", "encode with one model"
+        )
     rows = np.concatenate(parts)  # (rows, dimensions)
     if len(rows) < 4:
         raise UserError(f"{len(rows)} embeddings are too few to draw", "give at least 4")
@@ -229,9 +231,9 @@ def losses(settings: LossesSettings) -> None:
                     steps.append(record["step"])
                     values.append(value)
     if not curves:
-        remedy = f"train with {flag('log_format', 'json')}"
-        problem = UserError("no line holds a step and a loss", remedy)
-        raise problem.at(input_name(settings.files[0]))
+        raise UserError(
+            "no line holds a step and a loss", f"train with {flag('log_format', 'json')}"
+        ).at(input_name(settings.files[0]))
 
     with new_figure(settings.output, (6, 4)) as figure:
         axes = figure.subplots()

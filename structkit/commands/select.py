@@ -121,9 +121,11 @@ class Condition:
         """
         match = CONDITION.fullmatch(text)
         if not match:
-            problem = f"{flag(name, text)} is not a condition"
-            remedy = "write FIELD=VALUE, FIELD!=VALUE, FIELD~REGEX or FIELD!~REGEX"
-            raise UserError(problem, remedy, status=2)
+            raise UserError(
+                f"{flag(name, text)} is not a condition",
+                "write FIELD=VALUE, FIELD!=VALUE, FIELD~REGEX or FIELD!~REGEX",
+                status=2,
+            )
         field, sign, value = match.groups()
         pattern = pattern_of(value, name) if "~" in sign else re.compile(rf"\A{re.escape(value)}\Z")
         return cls(field, pattern, not sign.startswith("!"))
@@ -142,9 +144,11 @@ def pattern_of(pattern: str, name: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except re.error as error:
-        problem = f"{flag(name)}: {pattern!r} is not a regular expression ({error})"
-        remedy = "put a backslash before a literal special character"
-        raise UserError(problem, remedy, status=2) from None
+        raise UserError(
+            f"{flag(name)}: {pattern!r} is not a regular expression ({error})",
+            "put a backslash before a literal special character",
+            status=2,
+        ) from None
 
 
 class Changes:
@@ -204,8 +208,11 @@ def _value_to_set(name: str, text: str) -> tuple[str, Any]:
     try:
         return name[:-1], orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        problem = f"{flag('set', f'{name}={text}')} is not JSON ({error})"
-        raise UserError(problem, f"for a text write {name[:-1]}=TEXT", status=2) from None
+        raise UserError(
+            f"{flag('set', f'{name}={text}')} is not JSON ({error})",
+            f"for a text write {name[:-1]}=TEXT",
+            status=2,
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -234,13 +241,19 @@ class Partners:
         for record in records:
             name = identity(record, theirs or ours)
             if name is None:
-                problem = f'field "{theirs or ours}" is missing, or neither text nor number'
-                remedy = f"name the field that matches our {ours}: {flag('on', f'{ours}=FIELD')}"
-                raise records.place(UserError(problem, remedy))
+                raise records.place(
+                    UserError(
+                        f'field "{theirs or ours}" is missing, or neither text nor number',
+                        f"name the field that matches our {ours}: {flag('on', f'{ours}=FIELD')}",
+                    )
+                )
             if whole and name in of_values:
-                problem = f'{theirs or ours} "{name}" occurs twice'
-                remedy = f"keep one of each in the file of {flag('join')}"
-                raise records.place(UserError(problem, remedy))
+                raise records.place(
+                    UserError(
+                        f'{theirs or ours} "{name}" occurs twice',
+                        f"keep one of each in the file of {flag('join')}",
+                    )
+                )
             of_values[name] = record if whole else {}
         return cls(path, ours, of_values, expected)
 
@@ -328,8 +341,9 @@ class Selection:
 def _main(settings: Settings, options: Options) -> None:
     if options.shard is not None and (settings.head or settings.sample):
         problem = f"{flag('head')} and {flag('sample')} need the whole input"
-        remedy = "shard another stage"
-        raise UserError(f"{problem}, {flag('shard')} gives a part of it", remedy, status=2)
+        raise UserError(
+            f"{problem}, {flag('shard')} gives a part of it", "shard another stage", status=2
+        )
     run_stage(COMMAND, settings, options)
 
 

@@ -61,8 +61,9 @@ class EmbeddingPairs:
         is_ = json_kind(record[name]) if name in record else "missing"
         problem = f'the pair "{record["id"]}": field "{name}" is {is_}'
         form = "a number" if float in kinds else "a name or an integer"
-        remedy = f"write {form} there, and encode with {flag('keep', [name])}"
-        raise UserError(problem, remedy).at(self.file)
+        raise UserError(problem, f"write {form} there, and encode with {flag('keep', [name])}").at(
+            self.file
+        )
 
 
 def read_pairs(files: Sequence[str]) -> EmbeddingPairs:
@@ -97,8 +98,9 @@ def _embedding_fields(record: Record) -> tuple[str, ...]:
     names = tuple(name for name in record if name.endswith(EMBEDDING_FIELD_SUFFIX))
     if len(names) != 2:
         found = f" ({', '.join(names)})" if names else ""
-        problem = (
-            f"the record has {len(names)} fields that end in {EMBEDDING_FIELD_SUFFIX}, not 2{found}"
+        raise UserError(
+            f"the record has {len(names)} fields that end in {EMBEDDING_FIELD_SUFFIX}, "
+            f"not 2{found}",
+            _remedy(),
         )
-        raise UserError(problem, _remedy())
     return names

@@ -148,8 +148,9 @@ def concatenate(parts: Sequence[Embeddings], files: Sequence[str]) -> Embeddings
     for name, part in zip(files, parts, strict=True):
         if part.dimensions != first.dimensions:
             other = f"{input_name(files[0])} has {first.dimensions}"
-            problem = f"has {part.dimensions} dimensions, but {other}"
-            raise UserError(problem, "encode all files with one model").at(name)
+            raise UserError(
+                f"has {part.dimensions} dimensions, but {other}", "encode all files with one model"
+            ).at(name)
         same_model(part.model, first.model, name, files[0])
         if len(parts) > 1:
             try:
@@ -171,8 +172,10 @@ def concatenate(parts: Sequence[Embeddings], files: Sequence[str]) -> Embeddings
 def same_model(model: str | None, other: str | None, file: str, other_file: str) -> None:
     """Raise if two files are known to be of different models."""
     if model and other and model != other:
-        problem = f"was encoded with another model than {input_name(other_file)}"
-        raise UserError(problem, "encode both with one model").at(file)
+        raise UserError(
+            f"was encoded with another model than {input_name(other_file)}",
+            "encode both with one model",
+        ).at(file)
 
 
 def read_embedding_records(records: Records, *, fields: bool = False) -> Embeddings:
@@ -192,8 +195,9 @@ def read_embedding_records(records: Records, *, fields: bool = False) -> Embeddi
         doc_ids.append(doc_id)
         values.extend(row)
     if not doc_ids:
-        remedy = f"embed documents with {program('encode')}"
-        raise UserError("the corpus is empty", remedy).at(records.lines.file)
+        raise UserError("the corpus is empty", f"embed documents with {program('encode')}").at(
+            records.lines.file
+        )
     rows = np.frombuffer(values, np.float32).reshape(len(doc_ids), dimensions)
     vectors = Matrix([rows])
     return Embeddings(doc_ids, vectors, largest_norm(vectors), ids, kept)
@@ -216,8 +220,10 @@ def vector(record: Record, name: str = "embedding", dimensions: int = 0) -> arra
         if not np.isfinite(values @ values):
             raise UserError(f'field "{name}" holds numbers too large for float32', TOO_LARGE)
     if len(row) != (dimensions or len(row)):
-        problem = f'field "{name}" has {len(row)} dimensions, not {dimensions}'
-        raise UserError(problem, "encode queries and documents with one model")
+        raise UserError(
+            f'field "{name}" has {len(row)} dimensions, not {dimensions}',
+            "encode queries and documents with one model",
+        )
     return row
 
 
@@ -245,8 +251,9 @@ def read_matrix(path: str, *, fields: bool = False, scan: bool = True) -> Embedd
     except OSError as error:
         raise cannot_read(error).at(path) from None
     except ValueError as error:
-        problem = f"is damaged, or not a .npy file of numbers (NumPy: {error})"
-        raise UserError(problem, _encode_remedy(".npy")).at(path) from None
+        raise UserError(
+            f"is damaged, or not a .npy file of numbers (NumPy: {error})", _encode_remedy(".npy")
+        ).at(path) from None
     stem = path.removesuffix(".npy")
     kind = next((each for each, code in CODE_TYPES.items() if vectors.dtype == code), None)
     problem = f"holds {vectors.dtype} {vectors.shape}, not floats (documents, dimensions)"
@@ -294,8 +301,10 @@ def _int8_rows(stem: str, codes: Any) -> Int8Rows:
     with read_errors(path):
         scales = np.fromfile(path, "<f4")
     if len(scales) != len(codes) or not ((scales >= 0) & (scales < MAX_INT8_SCALE)).all():
-        problem = f"is damaged: it does not hold {len(codes):,} numbers of 4 bytes, 0 or more"
-        raise UserError(problem, ENCODE_AGAIN).at(path)
+        raise UserError(
+            f"is damaged: it does not hold {len(codes):,} numbers of 4 bytes, 0 or more",
+            ENCODE_AGAIN,
+        ).at(path)
     return Int8Rows(codes, scales)
 
 
@@ -333,13 +342,17 @@ def read_parquet(path: str, *, fields: bool = False) -> Embeddings:
     except (OSError, ValueError, arrow.ArrowException) as error:
         if isinstance(error, OSError) and error.errno:
             raise cannot_read(error).at(path) from None
-        problem = f"is not a Parquet file, or a damaged one ({str(error).partition('.')[0]})"
-        raise UserError(problem, _encode_remedy(".parquet")).at(path) from None
+        raise UserError(
+            f"is not a Parquet file, or a damaged one ({str(error).partition('.')[0]})",
+            _encode_remedy(".parquet"),
+        ).at(path) from None
     numbers = next((each for each in ("embedding", "vector") if each in names), "")
     if "id" not in names or not numbers or not len(table):
         columns = ", ".join(names) or "no columns"
-        problem = f"holds {len(table):,} rows of {columns}, not id and embedding"
-        raise UserError(problem, _encode_remedy(".parquet")).at(path)
+        raise UserError(
+            f"holds {len(table):,} rows of {columns}, not id and embedding",
+            _encode_remedy(".parquet"),
+        ).at(path)
     ids = doc_ids = _parquet_ids(table["id"], "id", path)
     kept = table.drop_columns([numbers, "id"])
     if "doc_id" in names:
@@ -362,8 +375,9 @@ def _parquet_ids(column: Any, name: str, path: str) -> list[str]:
         except UnicodeDecodeError as error:
             raise not_utf8(error).at(path, row) from None
         if type(value) not in (str, int):
-            problem = f'field "{name}" is {json_kind(value)}'
-            raise UserError(problem, "an id is a string or an integer").at(path, row)
+            raise UserError(
+                f'field "{name}" is {json_kind(value)}', "an id is a string or an integer"
+            ).at(path, row)
         ids.append(str(value))
     return ids
 
@@ -437,8 +451,9 @@ def read_counts(stem: str, rows: int) -> list[int] | None:
     with read_errors(path), open(path, encoding="ascii") as handle:
         counts = [int(line) for line in handle]
     if sum(counts) != rows or min(counts) < 1:
-        problem = f"does not divide {rows:,} embeddings among documents"
-        raise UserError(problem, ENCODE_AGAIN).at(path)
+        raise UserError(f"does not divide {rows:,} embeddings among documents", ENCODE_AGAIN).at(
+            path
+        )
     return counts
 
 
@@ -458,8 +473,7 @@ def read_fields(path: str, rows: int, again: str = ENCODE_AGAIN) -> list[Record]
     with read_errors(path, again), open(path, "rb") as handle:
         records = [orjson.loads(line) for line in handle]
     if len(records) != rows or not all(type(record) is dict for record in records):
-        problem = f"holds {len(records):,} records for {rows:,} embeddings"
-        raise UserError(problem, again).at(path)
+        raise UserError(f"holds {len(records):,} records for {rows:,} embeddings", again).at(path)
     return records
 
 
@@ -521,8 +535,10 @@ def check_together(path: str, meta: Record, endings: Iterable[str]) -> None:
         with read_errors(stem + ending), open(stem + ending, "rb") as handle:
             same = meta["files"].get(ending) == fingerprint(handle, ending)
         if not same:
-            problem = f"does not belong to {stem}{META_SUFFIX}: it was written by another run"
-            raise UserError(problem, ENCODE_AGAIN).at(stem + ending)
+            raise UserError(
+                f"does not belong to {stem}{META_SUFFIX}: it was written by another run",
+                ENCODE_AGAIN,
+            ).at(stem + ending)
 
 
 def differing_settings(run: Record, other: Record) -> list[str]:

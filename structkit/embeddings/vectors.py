@@ -272,8 +272,9 @@ def largest_norm(rows: Matrix, path: str = "") -> float:
             squares = np.einsum("rd,rd->r", block, block)  # (rows,)
         if not np.isfinite(squares).all():
             row = first + int(np.argmin(np.isfinite(squares))) + 1
-            problem = f"row {row:,} holds NaN, infinity or numbers too large for float32"
-            raise UserError(problem, NOT_FINITE).at(path)
+            raise UserError(
+                f"row {row:,} holds NaN, infinity or numbers too large for float32", NOT_FINITE
+            ).at(path)
         largest = max(largest, float(squares.max()))
     return float(np.sqrt(largest))
 

@@ -293,8 +293,9 @@ class FormatParts:
                     say(str(_missing_part(Path(folder), name, part)))
         if not files_of:
             standard = ", ".join(dict.fromkeys(part.files[0] for part in self.parts.values()))
-            problem = UserError(f"holds none of {standard}", f"name files and {flag('part')}")
-            raise problem.at(folder)
+            raise UserError(f"holds none of {standard}", f"name files and {flag('part')}").at(
+                folder
+            )
         return files_of
 
     def open(self, files: Sequence[str], known: Sequence[str]) -> tuple[str, RowReader]:
@@ -319,8 +320,11 @@ class FormatParts:
                 return name
         if len({self.parts[name].files for name in known}) == 1:
             return known[0]
-        problem = f"{input_name(base)} may be any part of {self.name}"
-        raise UserError(problem, f"name it with {flag('part')}: {', '.join(known)}", status=2)
+        raise UserError(
+            f"{input_name(base)} may be any part of {self.name}",
+            f"name it with {flag('part')}: {', '.join(known)}",
+            status=2,
+        )
 
 
 def _file_name(files: Sequence[str]) -> str:

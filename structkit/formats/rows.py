@@ -106,8 +106,10 @@ class ColumnRows(_LineRows):
     def parse(self, text: str) -> Row:
         cells = text.split()
         if len(cells) != len(self.names):
-            problem = f"the line has {len(cells)} columns, not {len(self.names)}"
-            raise UserError(problem, f"the columns are: {' '.join(self.names)}")
+            raise UserError(
+                f"the line has {len(cells)} columns, not {len(self.names)}",
+                f"the columns are: {' '.join(self.names)}",
+            )
         return dict(zip(self.names, cells, strict=True))
 
 
@@ -169,8 +171,10 @@ class DelimitedRows(_LineRows):
         if isinstance(self.cells, csv.Error):
             raise UserError(f"the row's quotes do not match ({self.cells})", "fix the quotes")
         if len(self.cells) != len(self.header):
-            problem = f"the row has {len(self.cells)} cells, not {len(self.header)} like the header"
-            raise UserError(problem, "fix the row")
+            raise UserError(
+                f"the row has {len(self.cells)} cells, not {len(self.header)} like the header",
+                "fix the row",
+            )
         named = zip(self.header, self.cells, strict=True)
         return {name: cell or None for name, cell in named if cell or self.nulls}
 
@@ -234,8 +238,10 @@ def column_output(path: str, names: Sequence[str]) -> RowOutput:
         line = " ".join(cells)
         if line.split() != cells:
             name = next(name for name in names if len(str(row[name]).split()) != 1)
-            problem = f'{name} "{row[name]}" is empty or holds a space, which columns cannot'
-            raise UserError(problem, "write JSONL, or another id")
+            raise UserError(
+                f'{name} "{row[name]}" is empty or holds a space, which columns cannot',
+                "write JSONL, or another id",
+            )
         return line.encode() + b"\n"
 
     return RowOutput(path, encode)
@@ -257,8 +263,10 @@ def delimited_output(path: str, delimiter: str, names: Sequence[str] = ()) -> Ro
             head = line(header)
         more = [name for name in row if name not in header]
         if more:
-            problem = f'the record has the column "{more[0]}", the first one does not'
-            raise UserError(problem, "give all records the same fields")
+            raise UserError(
+                f'the record has the column "{more[0]}", the first one does not',
+                "give all records the same fields",
+            )
         return head + line(["" if row.get(name) is None else row[name] for name in header])
 
     return RowOutput(path, encode, line(header) if header else b"")
@@ -292,9 +300,10 @@ class ParquetOutput(RowOutput):
         try:
             table = self.arrow.Table.from_pylist(self.rows, schema=self.schema)
         except (self.arrow.ArrowException, TypeError) as error:
-            problem = f"a column cannot hold its values: {str(error).splitlines()[0]}"
-            remedy = "give all records the same kinds of values"
-            raise UserError(problem, remedy).at(self.path) from None
+            raise UserError(
+                f"a column cannot hold its values: {str(error).splitlines()[0]}",
+                "give all records the same kinds of values",
+            ).at(self.path) from None
         self.rows.clear()
         if self.writer is None:
             self.schema = table.schema

@@ -38,8 +38,7 @@ class Corpus:
             if name not in self.needed:
                 continue
             if name in self.texts:
-                problem = UserError(f'document "{name}" occurs twice', "keep one")
-                raise records.place(problem)
+                raise records.place(UserError(f'document "{name}" occurs twice', "keep one"))
             try:
                 self.texts[name] = text = self.text_of(record)
                 self.digests[name] = digest("d", text)
@@ -59,8 +58,9 @@ class Corpus:
         text = self.texts.get(doc_id)
         if text is None:
             names = input_name(source), input_name(self.path)
-            problem = f'document "{doc_id}" of {names[0]} is not in {names[1]}'
-            raise UserError(problem, "give the whole corpus")
+            raise UserError(
+                f'document "{doc_id}" of {names[0]} is not in {names[1]}', "give the whole corpus"
+            )
         if isinstance(text, UserError):
             raise text
         return text
@@ -87,8 +87,9 @@ class Judged:
     def __post_init__(self) -> None:
         self.top = max(max(grades.values()) for grades in self.qrels.values())
         if self.top < 1:
-            problem = UserError("judges no document above 0", "give judgements with answers")
-            raise problem.at(self.qrels_path)
+            raise UserError("judges no document above 0", "give judgements with answers").at(
+                self.qrels_path
+            )
         if self.per_query is None:
             self.per_query = int(any({self.top} < {*some.values()} for some in self.qrels.values()))
             if not self.per_query:
@@ -101,8 +102,10 @@ class Judged:
         self.seen.add(name)
         grades = self.qrels.get(name)
         if grades is None:
-            problem = f"the query has no judgement in {input_name(self.qrels_path)}"
-            raise UserError(problem, f"give judged queries only, or {leave_out('others')}")
+            raise UserError(
+                f"the query has no judgement in {input_name(self.qrels_path)}",
+                f"give judged queries only, or {leave_out('others')}",
+            )
         lower = sorted(doc_id for doc_id, grade in grades.items() if grade < self.top)
         positives = [doc_id for doc_id, grade in grades.items() if grade == self.top]
         if not positives or (self.per_query and not lower):
@@ -136,8 +139,10 @@ class Judged:
         yield from examples
         for query_id in self.qrels:
             if query_id not in self.seen:
-                problem = f'no query has the id "{query_id}", which is judged'
-                raise UserError(problem, "give the queries that were judged").at(self.qrels_path)
+                raise UserError(
+                    f'no query has the id "{query_id}", which is judged',
+                    "give the queries that were judged",
+                ).at(self.qrels_path)
 
 
 @dataclass
@@ -212,8 +217,10 @@ class HardNegatives:
         if self.teacher:
             return self.teacher.score(query_id, doc_id)
         if doc_id not in self.run[query_id]:
-            problem = f'{input_name(self.run_path)} has no score for the positive "{doc_id}"'
-            raise UserError(problem, f"search deeper, or leave {flag('margin')} out")
+            raise UserError(
+                f'{input_name(self.run_path)} has no score for the positive "{doc_id}"',
+                f"search deeper, or leave {flag('margin')} out",
+            )
         return self.run[query_id][doc_id]
 
 
@@ -249,11 +256,12 @@ class Teacher:
     def score(self, query_id: str, doc_id: str) -> float:
         """Return the teacher's score of a document for a query."""
         if query_id not in self.run:
-            remedy = "rerank a run of the same queries"
-            raise UserError(f'query "{query_id}" is not in {input_name(self.path)}', remedy)
+            raise UserError(
+                f'query "{query_id}" is not in {input_name(self.path)}',
+                "rerank a run of the same queries",
+            )
         if doc_id not in self.run[query_id]:
             problem = f'{input_name(self.path)} has no score of "{doc_id}" for query "{query_id}"'
             deeper = f"with {flag('k')} as large as {flag('depth')}"
-            remedy = f"search and rerank {deeper}, or {leave_out()}"
-            raise UserError(problem, remedy)
+            raise UserError(problem, f"search and rerank {deeper}, or {leave_out()}")
         return self.run[query_id][doc_id]

@@ -98,8 +98,7 @@ def parse_split(text: str) -> list[tuple[str, float]]:
     sums = all(share >= 0 for share in shares) and abs(sum(shares) - 1) <= 1e-6
     if len(names) < len(parts) or not sums:
         problem = f"{flag('split', text)} is not NAME:SHARE,NAME:SHARE with distinct names and "
-        remedy = "for example train:0.9,dev:0.1"
-        raise UserError(f"{problem}shares that sum to 1", remedy, status=2)
+        raise UserError(f"{problem}shares that sum to 1", "for example train:0.9,dev:0.1", status=2)
     return [(name, share) for (name, _, _), share in zip(parts, shares, strict=True)]
 
 

@@ -56,8 +56,11 @@ def max_record_bytes() -> int:
     """
     text = os.environ.get(MAX_RECORD_VARIABLE, str(DEFAULT_MAX_RECORD_BYTES))
     if not text.isdecimal() or not 1 <= int(text) <= 2**40:
-        problem = f"{MAX_RECORD_VARIABLE}={text} is not a number from 1 to {2**40:,}"
-        raise UserError(problem, "set it to a number of bytes, or unset it", status=2)
+        raise UserError(
+            f"{MAX_RECORD_VARIABLE}={text} is not a number from 1 to {2**40:,}",
+            "set it to a number of bytes, or unset it",
+            status=2,
+        )
     return int(text)
 
 
@@ -67,9 +70,9 @@ def too_long() -> UserError:
     >>> print(too_long().problem)
     the record has more than 64,000,000 bytes
     """
-    problem = f"the record has more than {max_record_bytes():,} bytes"
     return UserError(
-        problem, f"set {MAX_RECORD_VARIABLE} to a larger number, or leave the record out"
+        f"the record has more than {max_record_bytes():,} bytes",
+        f"set {MAX_RECORD_VARIABLE} to a larger number, or leave the record out",
     )
 
 
@@ -115,8 +118,7 @@ def read_pieces(name: str, size: int = READ_BYTES) -> Generator[bytes]:
                 if head.startswith(GZIP_MAGIC) and "Not a gzipped" in str(
                     error
                 ):  # its beginning is
-                    problem = "other data follows its compressed data"
-                    raise gzip.BadGzipFile(problem) from None
+                    raise gzip.BadGzipFile("other data follows its compressed data") from None
                 raise
 
 
@@ -150,8 +152,10 @@ def _row_line(row: dict[str, Any]) -> bytes:
             json.dumps(value, allow_nan=False, default=_json_default)
         except ValueError as error:
             cut = isinstance(error, UnicodeDecodeError)
-            problem = f'column "{name}" holds {"bytes, not UTF-8" if cut else "NaN or infinity"}'
-            raise UserError(problem, "convert it, or take it out") from None
+            raise UserError(
+                f'column "{name}" holds {"bytes, not UTF-8" if cut else "NaN or infinity"}',
+                "convert it, or take it out",
+            ) from None
     return orjson.dumps(there, _json_default, orjson.OPT_APPEND_NEWLINE)
 
 
@@ -350,8 +354,9 @@ class Shard:
         index, slash, count = text.partition("/")
         if slash and index.isdecimal() and count.isdecimal() and int(index) < int(count):
             return cls(int(index), int(count))
-        problem = f"{flag('shard', text)} is not I/N with 0 <= I < N"
-        raise UserError(problem, "the first of 4 is 0/4", status=2)
+        raise UserError(
+            f"{flag('shard', text)} is not I/N with 0 <= I < N", "the first of 4 is 0/4", status=2
+        )
 
     def holds(self, name: str) -> bool:
         """Return whether this shard has the file or commit of this name."""
@@ -466,9 +471,12 @@ class Records:
                 raise self.place(not_json(error, line)) from None
             self.count += 1
             if type(record) is not dict:
-                problem = f"the line holds {json_kind(record)}, not an object"
-                remedy = "write one JSON object per line (jq -c '.[]' unrolls an array)"
-                raise self.place(UserError(problem, remedy))
+                raise self.place(
+                    UserError(
+                        f"the line holds {json_kind(record)}, not an object",
+                        "write one JSON object per line (jq -c '.[]' unrolls an array)",
+                    )
+                )
             for value in record.values():
                 kind = type(value)  # the usual record has texts and small numbers only
                 if kind is not str and (
@@ -491,8 +499,9 @@ class Records:
         number = self._block.number + self._at + 1
         id_ = record.get("id", record.get("_id", number))
         if isinstance(id_, bool) or not isinstance(id_, str | int):
-            problem = f'field "id" is {json_kind(id_)}'
-            raise self.place(UserError(problem, "an id is a string or an integer"))
+            raise self.place(
+                UserError(f'field "id" is {json_kind(id_)}', "an id is a string or an integer")
+            )
         return {**record, "id": str(id_)}
 
     def place(self, error: UserError) -> UserError:
@@ -558,14 +567,18 @@ def not_json(error: orjson.JSONDecodeError, line: bytes) -> UserError:
         line.decode("utf-8")
     except UnicodeDecodeError as invalid:
         return not_utf8(invalid)
-    problem = f"the line is not JSON ({error.msg}, column {error.colno})"
-    return UserError(problem, "write one JSON object per line")
+    return UserError(
+        f"the line is not JSON ({error.msg}, column {error.colno})",
+        "write one JSON object per line",
+    )
 
 
 def not_utf8(error: UnicodeDecodeError) -> UserError:
     """Return the error for a line in another encoding."""
-    problem = f"the line is not UTF-8 (byte {error.start + 1})"
-    return UserError(problem, "unpack the file, or convert it with iconv -t utf-8")
+    return UserError(
+        f"the line is not UTF-8 (byte {error.start + 1})",
+        "unpack the file, or convert it with iconv -t utf-8",
+    )
 
 
 def text_field(record: Record, name: str, remedy: str = "", *, named: bool = False) -> str:

@@ -45,8 +45,10 @@ def cannot_write(error: OSError, verb: str = "written", name: str = "output") ->
     """
     if isinstance(error, IsADirectoryError):
         return UserError("is the name of a folder", f"give {flag(name)} the name of a file")
-    problem = f"cannot be {verb}: {error.strerror or error}"
-    return UserError(problem, f"give {flag(name)} a place that exists, has room and may be written")
+    return UserError(
+        f"cannot be {verb}: {error.strerror or error}",
+        f"give {flag(name)} a place that exists, has room and may be written",
+    )
 
 
 class WholeFile:

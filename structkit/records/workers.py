@@ -72,8 +72,9 @@ class Pool(Generic[Task, Result]):
                 return done
         finally:
             self._free.put(child)
-        remedy = f"if it ran out of memory, use fewer {flag('workers')}"
-        raise UserError("a worker process died", remedy)
+        raise UserError(
+            "a worker process died", f"if it ran out of memory, use fewer {flag('workers')}"
+        )
 
 
 @dataclass

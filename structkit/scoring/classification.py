@@ -61,8 +61,10 @@ def right_answers(train: EmbeddingPairs, test: EmbeddingPairs, seed: int) -> NDA
         raise UserError(f'all labels are "{known[0]}"', "train with two classes or more")
     strange = next((label for label in asked if label not in classes), None)
     if strange is not None:
-        problem = f'label "{strange}" is not among the training pairs\' ({", ".join(classes)})'
-        raise UserError(problem, "test on the labels that were trained")
+        raise UserError(
+            f'label "{strange}" is not among the training pairs\' ({", ".join(classes)})',
+            "test on the labels that were trained",
+        )
     inputs = [
         pair_features(torch.from_numpy(each.left), torch.from_numpy(each.right))
         for each in (train, test)

@@ -154,8 +154,10 @@ class Judgements:
         documents = {target.doc_id for target in names}
         ids = ranking(hits)
         if lost := [each for each in ids if each not in self.passages]:
-            problem = f'"{lost[0]}" is not among the passages in {input_name(self.files[0])}'
-            raise UserError(problem, "give the records that were searched")
+            raise UserError(
+                f'"{lost[0]}" is not among the passages in {input_name(self.files[0])}',
+                "give the records that were searched",
+            )
         met = (
             {n for n, target in enumerate(best_first) if self.passages[each].meets(target)}
             for each in ids

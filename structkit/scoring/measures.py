@@ -61,12 +61,12 @@ def measure(name: str) -> ir_measures.Measure:
             raise ValueError
     except (ValueError, SyntaxError, TypeError, AssertionError, MemoryError, RecursionError):
         names = ("@k" if each == "cutoff" else each for each in registry[found].SUPPORTED_PARAMS)
-        remedy = f"{found} takes {', '.join(names)}; {example}"
-        raise UserError(f"unknown measure {name!r}", remedy, status=2) from None
+        raise UserError(
+            f"unknown measure {name!r}", f"{found} takes {', '.join(names)}; {example}", status=2
+        ) from None
     if not any(each.is_available() for each in offers):
         needs = offers[0].install_instructions()
-        problem = f"structkit does not compute {name}"
-        raise UserError(problem, f"{needs}; {example}", status=2)
+        raise UserError(f"structkit does not compute {name}", f"{needs}; {example}", status=2)
     return measure
 
 
@@ -142,8 +142,10 @@ def evaluate(run: Run, qrels: Qrels, names: Sequence[str]) -> Evaluation:
     judged = {query_id: documents for query_id, documents in run.items() if query_id in qrels}
     if not judged:
         first, other = next(iter(run), ""), next(iter(qrels), "")
-        problem = f'no query of the run is judged: it has "{first}", the judgements have "{other}"'
-        raise UserError(problem, "give the judgements of this run")
+        raise UserError(
+            f'no query of the run is judged: it has "{first}", the judgements have "{other}"',
+            "give the judgements of this run",
+        )
     values = np.zeros((len(query_ids), len(names)))
     columns = dict(_measure_values(dict.fromkeys(measures), qrels, judged))
     rows = [number for number, query_id in enumerate(query_ids) if query_id in judged]
@@ -239,9 +241,9 @@ def _trec_eval_measure(
         grades = {each for documents in (qrels or {}).values() for each in documents.values()}
         gains = {grade: given.get(grade, grade) for grade in grades}
         if gains and max(gains.values()) > MAX_EXPONENTIAL_GRADE:
-            problem = f"{measure} of a relevance of {max(gains.values())}"
             raise UserError(
-                problem, f"judge with grades of at most {MAX_EXPONENTIAL_GRADE}, or use log2"
+                f"{measure} of a relevance of {max(gains.values())}",
+                f"judge with grades of at most {MAX_EXPONENTIAL_GRADE}, or use log2",
             )
         params["gains"] = {grade: 2**gain - 1 if gain > 0 else 0 for grade, gain in gains.items()}
     known: ir_measures.Measure = type(measure)(**params)
@@ -255,18 +257,17 @@ def _other_values(measure: ir_measures.Measure, qrels: Qrels, run: Run) -> Value
     """
     highest = max(max(documents.values(), default=0) for documents in qrels.values())
     if measure.NAME == "ERR" and highest > MAX_ERR_GRADE:
-        problem = (
-            f"{measure} of a relevance of {highest}: gdeval takes grades up to {MAX_ERR_GRADE}"
+        raise UserError(
+            f"{measure} of a relevance of {highest}: gdeval takes grades up to {MAX_ERR_GRADE}",
+            "map the grades to 0 to 4, or use nDCG",
         )
-        raise UserError(problem, "map the grades to 0 to 4, or use nDCG")
     judged, ranked = _with_numbers_as_ids(qrels, run)
     provider = next(each for each in PROVIDERS if each.supports(measure) and each.is_available())
     found = provider.evaluator([measure], judged).iter_calc(ranked)
     try:
         values = {each.query_id: each.value for each in found}
     except ZeroDivisionError:  # of Accuracy, without a document that is not relevant
-        problem = f"{measure} is not defined for some query"
-        raise UserError(problem, "use another measure") from None
+        raise UserError(f"{measure} is not defined for some query", "use another measure") from None
     return np.array([values.get(row, measure.DEFAULT) for row in ranked], np.float64)
 
 

@@ -98,8 +98,10 @@ def _judgement_rows(rows: PlacedLines, gains: Gains | None) -> Iterator[Document
             _labelled_rows(rows, gains) if gains else (json_row(line, "relevance") for line in rows)
         )
     if gains and rows.first:
-        remedy = f"give {flag('gains')} JSONL with query_id, doc_id, label"
-        raise UserError("the judgements have no labels", remedy)
+        raise UserError(
+            "the judgements have no labels",
+            f"give {flag('gains')} JSONL with query_id, doc_id, label",
+        )
     if split_columns(rows.first) == ["query-id", "corpus-id", "score"]:
         under = dropwhile(lambda line: line != rows.first, rows)  # comments
         return column_rows(islice(under, 1, None), 3, 1, 2, QRELS_FORMS, "\t")
@@ -112,8 +114,10 @@ def _judged_lines(record: Record) -> LineRange | None:
         return None
     first, last = ends
     if type(first) is not int or type(last) is not int or not 1 <= first <= last:
-        problem = f"start_line and end_line are {first!r} and {last!r}"
-        raise UserError(problem, "write the first and the last judged line, counted from 1")
+        raise UserError(
+            f"start_line and end_line are {first!r} and {last!r}",
+            "write the first and the last judged line, counted from 1",
+        )
     return first, last
 
 
@@ -128,14 +132,17 @@ def _labelled_rows(rows: PlacedLines, gains: Gains) -> Iterator[DocumentRow]:
 def _relevance(relevance: float | str) -> int:
     try:
         if abs(float(relevance)) > MAX_RELEVANCE:
-            problem = f"the relevance is {relevance}, beyond {MAX_RELEVANCE:,}"
-            raise UserError(problem, "write a grade such as 0, 1, 2 or 3")
+            raise UserError(
+                f"the relevance is {relevance}, beyond {MAX_RELEVANCE:,}",
+                "write a grade such as 0, 1, 2 or 3",
+            )
         if "_" not in str(relevance) and int(relevance) == float(relevance):
             return int(relevance)
     except (ValueError, OverflowError):
         pass
-    problem = f"the relevance is {relevance!r}, not a whole number"
-    raise UserError(problem, "write 0 if not relevant")
+    raise UserError(
+        f"the relevance is {relevance!r}, not a whole number", "write 0 if not relevant"
+    )
 
 
 def parse_gains(text: str) -> Gains:

@@ -63,8 +63,9 @@ def trec_rows(lines: Iterable[bytes]) -> Iterator[DocumentRow]:
         try:
             number = float(score.replace("_", "?"))  # Python's 1_0 is no number elsewhere
         except ValueError:
-            problem = f'the score is "{score}", not a number'
-            raise UserError(problem, f"the columns are {TREC_COLUMNS}") from None
+            raise UserError(
+                f'the score is "{score}", not a number', f"the columns are {TREC_COLUMNS}"
+            ) from None
         if not isfinite(number):  # JSON has no such numbers
             raise UserError(f'field "score" is {number}', "compute it again: it must be finite")
         yield query_id, doc_id, number, record
@@ -105,8 +106,10 @@ def check_columns(*ids: str) -> None:
     """Raise for an id that a column cannot hold."""
     for identifier in ids:
         if len(identifier.split()) != 1:
-            problem = f'id "{identifier}" is empty or holds a space, which TREC columns cannot'
-            raise UserError(problem, f"use {flag('format', 'jsonl')}")
+            raise UserError(
+                f'id "{identifier}" is empty or holds a space, which TREC columns cannot',
+                f"use {flag('format', 'jsonl')}",
+            )
 
 
 class PlacedLines(Lines):
@@ -193,8 +196,9 @@ def rows_by_query(rows: Iterable[DocumentRow], what: str) -> dict[str, dict[str,
 
 def repeated_document(query_id: str, doc_id: str, what: str) -> UserError:
     """Return the error for a document that a file has twice for a query."""
-    problem = f'document "{doc_id}" is {what} twice for query "{query_id}"'
-    return UserError(problem, "keep one of them")
+    return UserError(
+        f'document "{doc_id}" is {what} twice for query "{query_id}"', "keep one of them"
+    )
 
 
 def json_row(line: bytes, field: str, kinds: tuple[type, ...] = (float, int)) -> DocumentRow:

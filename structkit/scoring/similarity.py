@@ -55,8 +55,9 @@ def correlation(similarities: Values, gold: Values, seed: int = 0) -> tuple[floa
     value = float(spearman(similarities, gold)) if len(gold) > 1 else float("nan")
     if np.isnan(value):
         which = "gold scores" if len(np.unique(gold)) < 2 else "similarities"
-        problem = f"all {len(gold):,} {which} are equal: there is no correlation"
-        raise UserError(problem, "check the pairs")
+        raise UserError(
+            f"all {len(gold):,} {which} are equal: there is no correlation", "check the pairs"
+        )
     return value, bootstrap(len(gold), lambda rows: spearman(similarities[rows], gold[rows]), seed)
 
 

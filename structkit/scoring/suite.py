@@ -71,8 +71,10 @@ def read_results(path: str, seed: int) -> tuple[TaskResults, TaskResults]:
     for row, record in enumerate(pairs.records):
         rows.setdefault(str(record.get("task", "")), []).append(row)
     if "" in rows:
-        problem = f'the pair "{pairs.records[rows[""][0]]["id"]}": field "task" is missing'
-        raise UserError(problem, f"encode with {flag('keep', 'task')}").at(input_name(path))
+        raise UserError(
+            f'the pair "{pairs.records[rows[""][0]]["id"]}": field "task" is missing',
+            f"encode with {flag('keep', 'task')}",
+        ).at(input_name(path))
     found: TaskResults = {}
     majority: TaskResults = {}
     for task, chosen in rows.items():

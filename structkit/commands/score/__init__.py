@@ -44,14 +44,20 @@ class Settings(runs.Settings, trees.Settings):
     def __post_init__(self) -> None:
         if (self.task is None) == (self.qrels is None):
             qrels, task = setting_of(Settings, "qrels"), flag("task")
-            problem = f"score needs either {qrels.spelled()} or {task}"
-            raise UserError(problem, f"{qrels.remedy()}, or name a {task}", status=2)
+            raise UserError(
+                f"score needs either {qrels.spelled()} or {task}",
+                f"{qrels.remedy()}, or name a {task}",
+                status=2,
+            )
         for each in settings_of(Settings):
             homes = [task for task, (_, kind) in TASKS.items() if hasattr(kind, each.name)]
             if homes and self.task not in homes and each.is_given(each.given(self)):
                 flags = (flag("task", task) if task else flag("qrels") for task in homes)
-                problem = f"{flag(each.name)} goes with {' or '.join(flags)}"
-                raise UserError(problem, "give both, or leave it out", status=2)
+                raise UserError(
+                    f"{flag(each.name)} goes with {' or '.join(flags)}",
+                    "give both, or leave it out",
+                    status=2,
+                )
         TASKS[self.task][1].check(self)
 
 

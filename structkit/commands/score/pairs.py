@@ -122,9 +122,10 @@ def suite(settings: Compared) -> Iterator[Record]:
     models: dict[str, list[TaskResults]] = {}
     for name, (found, _) in results.items():
         if first.keys() != found.keys():
-            problem = f"has the tasks {', '.join(found)}, not {', '.join(first)}"
-            remedy = "score all models on the same pairs"
-            raise UserError(problem, remedy).at(input_name(files[name]))
+            raise UserError(
+                f"has the tasks {', '.join(found)}, not {', '.join(first)}",
+                "score all models on the same pairs",
+            ).at(input_name(files[name]))
         models.setdefault(name.partition("@")[0], []).append(found)
     compared = (name for name, path in files.items() if path in settings.compare)
     against = list(dict.fromkeys(name.partition("@")[0] for name in compared))

@@ -105,8 +105,11 @@ def score_runs(settings: Settings) -> Iterator[Record]:
     names = _measure_names(settings.measures)
     against = by_name(settings.compare)
     if settings.compare and len({*settings.runs, *settings.compare}) == 1:
-        problem = f"{flag('compare', settings.compare[0])} is the run itself"
-        raise UserError(problem, "name another run", status=2)
+        raise UserError(
+            f"{flag('compare', settings.compare[0])} is the run itself",
+            "name another run",
+            status=2,
+        )
     asked = read_values(settings.queries, settings.by)
     judgements = Judgements(settings.qrels or "", list(asked), settings.gains, settings.passages)
     excluded = settings.exclude_self
@@ -203,8 +206,10 @@ def _compare(
     both = [row for row, query_id in enumerate(evaluation.query_ids) if query_id in place]
     theirs = [place[evaluation.query_ids[row]] for row in both]
     if not both:
-        problem = f"{run} and {other_name} have no judged query in common"
-        raise UserError(problem, "compare runs of the same queries")
+        raise UserError(
+            f"{run} and {other_name} have no judged query in common",
+            "compare runs of the same queries",
+        )
     for column, name in enumerate(evaluation.names):
         ours_values, their_values = evaluation.values[both, column], other.values[theirs, column]
         yield {

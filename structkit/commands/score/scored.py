@@ -86,8 +86,9 @@ def limit_of(text: str) -> tuple[str, float]:
     except ValueError:
         lowest = math.nan
     if math.isnan(lowest):
-        problem = f"{flag('fail_below', text)} is not MEASURE=VALUE"
-        raise UserError(problem, "write it as nDCG@10=0.6", status=2)
+        raise UserError(
+            f"{flag('fail_below', text)} is not MEASURE=VALUE", "write it as nDCG@10=0.6", status=2
+        )
     return name, lowest
 
 

@@ -35,8 +35,11 @@ class Settings(Scored):
 
     def check(self) -> None:
         if self.gold is None:
-            problem = f"{flag('gold')} goes with {flag('task', 'trees')}"
-            raise UserError(problem, "give both, or leave it out", status=2)
+            raise UserError(
+                f"{flag('gold')} goes with {flag('task', 'trees')}",
+                "give both, or leave it out",
+                status=2,
+            )
 
 
 def plain_spans(tree: Tree) -> set[Span]:
@@ -118,8 +121,10 @@ def score_trees(settings: Settings) -> Iterator[Record]:
                 again = program("parse-trees", "GOLD", field="tree", tokenized=True)
                 raise UserError(problem, f"parse its words: {again}").at(input_name(path))
         if found.keys().isdisjoint(gold):
-            problem = f"no tree has the id of one in {input_name(settings.gold)}"
-            raise UserError(problem, "parse the gold file itself").at(input_name(path))
+            raise UserError(
+                f"no tree has the id of one in {input_name(settings.gold)}",
+                "parse the gold file itself",
+            ).at(input_name(path))
         yield {"run": name, **_tree_scores(found, gold, settings.seed)}
     shapes = (("left-branching", "left"), ("right-branching", "right"), ("balanced", "balanced"))
     for name, factor in shapes:
