@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from structkit import plugin
-from structkit.formats.interchange import Fields, Part, Parts, Row
+from structkit.formats.interchange import JUDGEMENT_TYPES, Fields, Part, Parts, Row, plain_line
 from structkit.records.fields import DOCUMENT_FIELDS, QUERY_FIELDS
 from structkit.records.jsonl import Record
 
@@ -18,7 +18,12 @@ class Format(plugin.Format):
             "corpus": Part(("corpus.jsonl",), read_document, write_document),
             "queries": Part(("queries.jsonl",), read_query, write_query),
             "qrels": Part(
-                (f"qrels/{split}.tsv",), read_judgement, write_judgement, "tsv", BEIR_QRELS_COLUMNS
+                (f"qrels/{split}.tsv",),
+                read_judgement,
+                write_judgement,
+                "tsv",
+                BEIR_QRELS_COLUMNS,
+                usual=plain_line("%s\t%s\t%s\n", JUDGEMENT_TYPES),
             ),
         }
 

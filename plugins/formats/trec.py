@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 from structkit import plugin
-from structkit.formats.interchange import Fields, Part, Parts, Row, plain_line
+from structkit.formats.interchange import JUDGEMENT_TYPES, Fields, Part, Parts, Row, plain_line
 from structkit.records.jsonl import Record
 
 RUN_TAG = "structkit"
 RUN_COLUMNS = dict.fromkeys(("query_id", "Q0", "doc_id", "rank", "score", "tag"), "string")
 TREC_QRELS_COLUMNS = dict.fromkeys(("query_id", "iteration", "doc_id", "relevance"), "string")
-PAIR_TYPES = {"query_id": str, "doc_id": str}
-PLAIN_HIT_LINE = plain_line(
-    f"%s Q0 %s %s %r {RUN_TAG}\n", {**PAIR_TYPES, "rank": int, "score": float}
-)
-PLAIN_JUDGEMENT_LINE = plain_line("%s 0 %s %s\n", {**PAIR_TYPES, "relevance": int})
+HIT_TYPES = {"query_id": str, "doc_id": str, "rank": int, "score": float}
 
 
 class Format(plugin.Format):
     """Run and judgements."""
 
     def parts(self, split: str) -> Parts:
+        hit_line = plain_line(f"%s Q0 %s %s %r {RUN_TAG}\n", HIT_TYPES)
         runs, qrels = ("run.trec", "*.trec", "*.run"), ("qrels.txt", "qrels*", "*.qrels")
         return {
-            "run": Part(runs, read_hit, write_hit, "columns", RUN_COLUMNS, usual=PLAIN_HIT_LINE),
+            "run": Part(runs, read_hit, write_hit, "columns", RUN_COLUMNS, usual=hit_line),
             "qrels": Part(
                 qrels,
                 read_judgement,
                 write_judgement,
                 "columns",
                 TREC_QRELS_COLUMNS,
-                usual=PLAIN_JUDGEMENT_LINE,
+                usual=plain_line("%s 0 %s %s\n", JUDGEMENT_TYPES),
             ),
         }
 

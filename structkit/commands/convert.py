@@ -188,7 +188,7 @@ class Conversion:
                 if line := usual(record):
                     put(line)
                 else:
-                    add(row_of(target, [record], losses, rows.count))
+                    add(record if target.as_is else row_of(target, [record], losses, rows.count))
 
         with progress(f"convert {job.part}", lambda: Position(rows.count, noun="rows")):
             if target.group:
@@ -210,8 +210,6 @@ class Conversion:
 def row_of(target: Part, records: list[Record], losses: LostFields, number: int) -> Row:
     """Return the row of one or several records, and count fields that it cannot hold."""
     assert target.write
-    if target.as_is:
-        return records[0]
     left = [Fields(record) for record in records]
     for record in left:
         record.setdefault("id", str(number))

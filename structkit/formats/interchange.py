@@ -134,12 +134,15 @@ class Fields(dict[str, Any]):
         return {new: self.pop(old) for old, new in names.items() if self.get(old) is not None}
 
 
+JUDGEMENT_TYPES = {"query_id": str, "doc_id": str, "relevance": int}
+
+
 def plain_line(form: str, kinds: Mapping[str, type]) -> Callable[[Record], bytes]:
     r"""Return a function that makes the line of a record with just these fields of these types.
 
-    It returns nothing for other records, and for a text that columns cannot hold.
+    It returns nothing for other records, and for a text that columns cannot hold as it is.
 
-    >>> line = plain_line("%s 0 %s %s\n", {"query_id": str, "doc_id": str, "relevance": int})
+    >>> line = plain_line("%s 0 %s %s\n", JUDGEMENT_TYPES)
     >>> line({"query_id": "q", "doc_id": "d", "relevance": 1}), line({"query_id": "q"})
     (b'q 0 d 1\n', b'')
     """
@@ -154,7 +157,8 @@ def plain_line(form: str, kinds: Mapping[str, type]) -> Callable[[Record], bytes
         if len(record) != len(values) or tuple(map(type, values)) != types:
             return b""
         cells = texts(values)
-        return (form % values).encode() if " ".join(cells).split() == [*cells] else b""
+        text = " ".join(cells)
+        return (form % values).encode() if text.split() == [*cells] and '"' not in text else b""
 
     return line
 

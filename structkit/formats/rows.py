@@ -6,12 +6,11 @@ Tests: tests/hostile/test_limits.py.
 from __future__ import annotations
 
 import csv
-import io
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import chain
+from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 from structkit.errors import UserError
@@ -130,42 +129,42 @@ class DelimitedRows(_LineRows):
         every = ((lines.line, line) for line in lines)
         taken: list[tuple[int, bytes]] = []
         again: deque[tuple[int, bytes]] = deque()  # lines after a quote that nothing closes
-        most = max_record_bytes()
+        self.header = []
 
-        def texts() -> Iterator[str]:
-            while numbered := again.popleft() if again else next(every, None):
+        def next_text() -> str | None:
+            if numbered := again.popleft() if again else next(every, None):
                 taken.append(numbered)
-                yield numbered[1].decode("utf-8", "replace")
+                return numbered[1].decode("utf-8", "replace")
+            return None
 
-        made = partial(csv.reader, delimiter=self.delimiter, strict=True)
-        reader = made(texts())
-
-        def row() -> list[str] | csv.Error | None:
-            nonlocal reader
-            # of a cell whose quote is not closed; the limit is the whole process's
-            before = csv.field_size_limit(most)
-            try:
-                return next(reader, None)
-            except csv.Error as error:
-                reader = made(texts())  # the old one may have come to the end
-                return error
-            finally:
-                csv.field_size_limit(before)
-
-        try:
-            self.header = _header(row() or [], b"".join(line for _, line in taken))
-        except UserError as error:
-            raise error.at(lines.file, 1) from None
-        while True:
-            taken.clear()
-            if (cells := row()) is None:
-                return
-            if isinstance(cells, csv.Error):
+        while (text := next_text()) is not None:
+            self.cells = self._cells(text, iter(next_text, None))
+            if isinstance(self.cells, csv.Error):
                 again.extendleft(taken[:0:-1])
                 del taken[1:]
-            self.cells = cells
-            if self.cells:
-                yield taken[0][0], b"".join(line for _, line in taken)
+            number, raw = taken[0][0], b"".join(line for _, line in taken)
+            taken.clear()
+            if self.cells and self.header:
+                yield number, raw
+            elif self.cells:
+                try:
+                    self.header = _header(self.cells, raw)
+                except UserError as error:
+                    raise error.at(lines.file, number) from None
+
+    def _cells(self, text: str, more: Iterator[str]) -> list[str] | csv.Error:
+        """Return the cells of a row that begins with this line, and may go on in the next ones."""
+        line = text.removesuffix("\n").removesuffix("\r")
+        if '"' not in line and "\r" not in line:  # as in most rows
+            return line.split(self.delimiter) if line else []
+        # of a cell whose quote is not closed; the limit is the whole process's
+        before = csv.field_size_limit(max_record_bytes())
+        try:
+            return next(csv.reader(chain([text], more), delimiter=self.delimiter, strict=True))
+        except csv.Error as error:
+            return error
+        finally:
+            csv.field_size_limit(before)
 
     def parse(self, text: str) -> Row:
         if isinstance(self.cells, csv.Error):
@@ -250,11 +249,12 @@ def column_output(path: str, names: Sequence[str]) -> RowOutput:
 def delimited_output(path: str, delimiter: str, names: Sequence[str] = ()) -> RowOutput:
     """Open cells separated by a delimiter under a header; by default the first row's names."""
     header = list(names)
+    # characters of this line terminator are quoted: a lone \r too
+    writer: Any = csv.writer(SimpleNamespace(write=str), delimiter=delimiter, lineterminator="\r\n")
 
     def line(cells: Sequence[object]) -> bytes:
-        made = io.StringIO()  # characters of this line terminator are quoted: a lone \r too
-        csv.writer(made, delimiter=delimiter, lineterminator="\r\n").writerow(cells)
-        return made.getvalue()[:-2].encode() + b"\n"
+        text: str = writer.writerow(cells)  # what `write` returns
+        return text[:-2].encode() + b"\n"
 
     def encode(row: Row) -> bytes:
         head = b""
