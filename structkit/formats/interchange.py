@@ -78,14 +78,17 @@ class Fields(dict[str, Any]):
             if type(value) is kind:
                 return value
             if value is not None:
-                problem = f'field "{name}" is {json_kind(value)}, not {JSON_KINDS[kind]}'
-                raise UserError(problem, RECORD_REMEDY)
+                raise UserError(
+                    f'field "{name}" is {json_kind(value)}, not {JSON_KINDS[kind]}', RECORD_REMEDY
+                )
         if default is not REQUIRED:
             return default
         if len(names) == 1:
             raise missing(names[0], self)
-        problem = f"the fields {', '.join(names)} are all missing"
-        raise UserError(problem, f"its other fields: {', '.join(self) or 'none'}")
+        raise UserError(
+            f"the fields {', '.join(names)} are all missing",
+            f"its other fields: {', '.join(self) or 'none'}",
+        )
 
     def pop_id(self, name: str) -> str:
         """Take an id: a string, or a whole number as one."""
@@ -97,8 +100,9 @@ class Fields(dict[str, Any]):
         texts: list[str] = self.pop_field(name, kind=list, default=[])
         for item in texts:
             if type(item) is not str:
-                problem = f'field "{name}" is an array with {json_kind(item)}'
-                raise UserError(problem, "give strings only")
+                raise UserError(
+                    f'field "{name}" is an array with {json_kind(item)}', "give strings only"
+                )
         return texts
 
     def pop_number(self, name: str) -> float:

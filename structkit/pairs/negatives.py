@@ -183,8 +183,10 @@ class HardNegatives:
         """Return the fields of an example with its negatives: texts, ids, ranks and scores."""
         query_id, own = _query_and_document_ids(example)
         if query_id not in self.run:
-            remedy = "search with the same queries, their ids in `query_id` or `id`"
-            raise UserError(f'query "{query_id}" is not in {input_name(self.run_path)}', remedy)
+            raise UserError(
+                f'query "{query_id}" is not in {input_name(self.run_path)}',
+                "search with the same queries, their ids in `query_id` or `id`",
+            )
         ranks = self._candidates(example, query_id, own)
         if not ranks:
             problem = f"no negative is left among the first {self.depth} documents"
