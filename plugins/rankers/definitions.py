@@ -18,9 +18,12 @@ ELSEWHERE = 2 / 3  # the value of a definition in a file, or in a class, of anot
 AMONG = 0.25  # the value of a definition if the query has more words than the symbol
 # of Rust, JavaScript and Python
 REEXPORT = re.compile(
-    r"^[ \t]*(?:pub use [^;]*;|export\s*(?:type\s*)?\{[^}]*\}"
-    r"|from\s+\.[\w.]*\s+import\s+(?:\([^)]*\)|[^\n]*))",
-    re.MULTILINE,
+    r"""
+    ^ [ \t]* (?: pub [ ] use [ ] [^;]* ;
+      | export \s* (?: type \s* )? \{ [^}]* \}
+      | from \s+ \. [\w.]* \s+ import \s+ (?: \( [^)]* \) | [^\n]* ) )
+    """,
+    re.MULTILINE | re.VERBOSE,
 )
 
 

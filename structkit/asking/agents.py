@@ -21,10 +21,10 @@ SERVER_NAME = "structkit"
 BYTE_ORDER_MARK = "\ufeff"
 USUAL_INDENT = "  "
 INDENT = re.compile(r'\n([ \t]+)"')
-JSON_STRING = r'"(?:[^"\\]|\\.)*+"?'  # without its end, the rest of the text
-COMMENT = re.compile(rf"({JSON_STRING})|//[^\n]*|/\*(?:[^*]|\*(?!/))*+\*/", re.DOTALL)
-LAST_COMMA = re.compile(rf"({JSON_STRING})|,(?=\s*[\]}}])", re.DOTALL)
-STRING_OR_BRACKET = re.compile(rf"{JSON_STRING}|[][{{}}]", re.DOTALL)
+SETTINGS_STRING = r'"(?:[^"\\]|\\.)*+"?'  # without its end, the rest of the text
+COMMENT = re.compile(rf"({SETTINGS_STRING})|//[^\n]*|/\*(?:[^*]|\*(?!/))*+\*/", re.DOTALL)
+LAST_COMMA = re.compile(rf"({SETTINGS_STRING})|,(?=\s*[\]}}])", re.DOTALL)
+STRING_OR_BRACKET = re.compile(rf"{SETTINGS_STRING}|[][{{}}]", re.DOTALL)
 
 
 class Agent(NamedTuple):

@@ -32,7 +32,7 @@ from structkit.embeddings.vectors import (
     normalize_rows,
     quantize,
 )
-from structkit.processes import cores, group_by_size
+from structkit.processes import group_by_size
 from structkit.progress import Position, progress, waiting
 from structkit.records.fields import document_text
 from structkit.records.jsonl import Record
@@ -53,7 +53,7 @@ QUANTILE = 0.99  # of their best passages
 TINY = 1e-6
 FEW = 1024  # rows whose floats fit into the processor's cache
 CANDIDATES = 30  # passages whose rows are compared: a new one takes MiniLM 0.2 s on an EPYC
-MANY = 1000  # passages that may take a second to encode, and that are encoded together
+MANY = 1000  # passages that are encoded together
 
 
 @dataclass(frozen=True)
@@ -269,11 +269,9 @@ class PassageRows(EncodedFolder):
 def embedding_of(encoding: Callable[[str], TextEncoding]) -> EmbedPassages | None:
     """Return the function that embeds passages as they are read; None for a slow model."""
     documents = encoding("document")
-    return (
-        (lambda texts, bags: _coded(documents.of_bags(texts, bags)))
-        if documents.is_static
-        else None
-    )
+    if not documents.is_static:
+        return None
+    return lambda texts, bags: _coded(documents.of_bags(texts, bags))
 
 
 def _coded(vectors: Vectors) -> Int8Rows:
@@ -286,24 +284,17 @@ def _embed(store: Store, files: Sequence[IndexedFile], documents: TextEncoding) 
     """Return the rows of the files' passages; those of files that were just read are there."""
     made, new = dict(store.fresh), [each for each in files if each not in store.fresh]
     done, total = 0, count_passages(new)
-
-    def work(some: list[list[bytes]]) -> Int8Rows:
-        records = [orjson.loads(line) for lines in some for line in lines]
-        texts = [document_text(record) for record in records]
-        if fast:
-            return fast(texts, Bags.of(texts))
-        named = [{"id": r["id"], "text": text} for r, text in zip(records, texts, strict=True)]
-        return _coded(np.concatenate([rows for _, rows in documents.embedded(named)]))
-
-    from structkit.records.workers import Pool  # an answer from the cache needs no processes
-
     fast = embedding_of(lambda _: documents)
-    workers = cores() if fast and total > MANY else 1
-    groups = [*group_by_size(new, (lambda each: each.passages, MANY))]
-    tasks = ([store.lines(each) for each in some] for some in groups)
-    results = Pool(workers, work).results(tasks) if workers > 1 else map(work, tasks)
     with progress("encode", lambda: Position(done, done, total, noun="passages")):
-        for some, rows in zip(groups, results, strict=True):
+        for some in group_by_size(new, (lambda each: each.passages, MANY)):
+            records = [orjson.loads(line) for file in some for line in store.lines(file)]
+            texts = [document_text(record) for record in records]
+            if fast:
+                rows = fast(texts, Bags.of(texts))
+            else:
+                pairs = zip(records, texts, strict=True)
+                named = [{"id": record["id"], "text": text} for record, text in pairs]
+                rows = _coded(np.concatenate([part for _, part in documents.embedded(named)]))
             made |= rows_by_file(some, rows)
             done += len(rows)
     codes = [np.empty((0, 1), np.int8), *(made[each].codes for each in files)]

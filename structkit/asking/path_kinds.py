@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from structkit.collecting.kinds import GENERATED_NAME, LOCK_FILES, NOTEBOOK, named_language
@@ -255,37 +255,24 @@ def _is_settings(name: str, language: str | None) -> bool:
     )
 
 
+@lru_cache(maxsize=1 << 16)
 def is_prose(path: str) -> bool:
     """Return whether a file is of prose: a page, a manual's source, or a notebook of a manual.
 
     >>> [is_prose(path) for path in ("a.adoc", "docs/a.ipynb", "a.ipynb", "requirements.txt")]
     [True, True, False, False]
     """
-    name = path.rpartition("/")[2]
-    known = _extension_is_prose(name.rpartition(".")[2].lower()) if "." in name else None
-    return _name_is_prose(path) if known is None else known
-
-
-@cache  # of thousands of files, for each process
-def _extension_is_prose(extension: str) -> bool | None:
-    """Return whether files with an extension are of prose; None if the rest of the path decides."""
-    if extension in ("txt", "xml") or extension.isdigit():
-        return None
-    language = named_language(f"a.{extension}")
-    if language == NOTEBOOK:
-        return None
-    return language in MARKUP_LANGUAGES or extension in MARKUP_EXTENSIONS | PAGE_EXTENSIONS
-
-
-def _name_is_prose(path: str) -> bool:
     place, language = path.lower(), named_language(path)
     name = place.rpartition("/")[2]
+    extension = name.rpartition(".")[2]
     if language == NOTEBOOK:
         return not MANUAL_FOLDERS.isdisjoint(folders_and_name(path)[0])
     if "." not in name:
         return bool(NOTES.search(place) or LEGAL.search(place) or BARE_MANUAL.match(name))
-    if name.endswith(".txt"):
+    if extension == "txt":
         return not _is_settings(name, language)
+    if language in MARKUP_LANGUAGES or extension in MARKUP_EXTENSIONS | PAGE_EXTENSIONS:
+        return True
     return bool(MAN_PAGE.search(name) or DOCBOOK.search(place))
 
 
@@ -409,22 +396,33 @@ NUMBER = re.compile(r"\d\.\d")
 NUMBERED = 1.8
 # "how do I" asks a manual, "how does it" asks code; few questions of the regression begin so
 DOING = re.compile(
-    r"\bhow (to|(can|could|do|does|might|must|shall|should|would) (i|my|one|our|we|you))\b"
-    r"|\b((a|any|best|right) way|possible) to\b"
+    r"""
+      \b how [ ] (?: to | (?: can | could | do | does | might | must | shall | should | would )
+        [ ] (?: i | my | one | our | we | you ) ) \b
+    | \b (?: (?: a | any | best | right ) [ ] way | possible ) [ ] to \b
+    """,
+    re.VERBOSE,
 )
 # "function that decides" asks code
 MADE = re.compile(r"(the )?(class|code|constant|function|loop|method)e?s? (that|which|where)\b")
 DONE = 2.9
 ALONE = -1.5  # a word, which is a symbol
 NEWS = re.compile(
-    r"\b(versions?|releases?d?|since|changed?|change-?logs?|upgrad\w+|migrat\w+|deprecated|breaking"
-    r"|cve\S*|\d+\.\d+\S*|no longer|going from|replace[sd]?|added|fixing|used to|before)\b",
-    re.IGNORECASE,
+    r"""
+    \b (?: versions? | releases?d? | since | changed? | change-?logs? | upgrad\w+ | migrat\w+
+      | deprecated | breaking | cve\S* | \d+\.\d+\S* | no [ ] longer | going [ ] from
+      | replace[sd]? | added | fixing | used [ ] to | before ) \b
+    """,
+    re.VERBOSE | re.IGNORECASE,
 )
 # words with which a question that names tests asks for something else
 ASIDE = re.compile(
-    r"\b(under|run) (the )?tests?\b"
-    r"|\btests? (runner|client|suite|helper|server|framework|utilit(y|ie))s?\b"
+    r"""
+      \b (?: under | run ) [ ] (?: the [ ] )? tests? \b
+    | \b tests? [ ] (?: runner | client | suite | helper | server | framework | utilit(?: y | ie ) )
+      s? \b
+    """,
+    re.VERBOSE,
 )
 LEAST = 0.4  # the weight of prose, or of code, where the other answers
 # of the weights of a question's words (idf), the share that is the best BM25 of a passage: with
@@ -473,10 +471,15 @@ def kind_weights(question: str, kind: Kind | None = None) -> Mapping[str, float]
 
 def probability_of_prose(question: str, words: list[str]) -> float:
     """Return how probable it is that prose answers a question in lower case with these words."""
-    logit = NOTHING + sum(each for each, cues in GROUPS if not cues.isdisjoint(words))
-    logit += FIRST * (not ASKING.isdisjoint(words[:1]))
-    logit += NUMBERED * bool(NUMBER.search(question))
-    logit += DONE * bool(DOING.search(question))
-    logit -= DONE * bool(MADE.match(question))
-    logit += ALONE * (len(question.split()) == 1)
+    logit = NOTHING + sum(weight for weight, cues in GROUPS if not cues.isdisjoint(words))
+    if words and words[0] in ASKING:
+        logit += FIRST
+    if NUMBER.search(question):
+        logit += NUMBERED
+    if DOING.search(question):
+        logit += DONE
+    if MADE.match(question):
+        logit -= DONE
+    if len(question.split()) == 1:
+        logit += ALONE
     return 1 / (1 + math.exp(-logit))

@@ -57,7 +57,7 @@ ARGUMENTS = {
 
 
 @dataclass(frozen=True)
-class Passage:
+class AnswerText:
     """A passage that answers."""
 
     path: str
@@ -67,7 +67,7 @@ class Passage:
     also_in: list[str] | None = None
 
     @classmethod
-    def of(cls, answer: Record) -> Passage:
+    def of(cls, answer: Record) -> AnswerText:
         """Return a record of `ask` as an agent reads it."""
         text = answer.get("code") or answer["text"]
         given = (answer.get(name) for name in ("use", "also_in"))
@@ -86,7 +86,7 @@ class Passage:
 class Answers:
     """What a tool finds, and a note of what was left out, or why nothing answers."""
 
-    answers: list[Passage]
+    answers: list[AnswerText]
     note: str
 
     def __str__(self) -> str:
@@ -199,7 +199,7 @@ class Tools:
             found = list(ask.work(make(ask.settings, values)))
             shown = shorten(found, tokens)
             note = shown.note() if found else " ".join(surface.messages)
-        return Answers([*map(Passage.of, shown.answers)], note)
+        return Answers([*map(AnswerText.of, shown.answers)], note)
 
     def _folders(self, name: str) -> Sequence[str]:
         """Return the folders to search: all that are served, or one of them or inside them."""
