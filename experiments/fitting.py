@@ -56,8 +56,8 @@ class JudgedHits:
     fold: str
     features: Floats  # (hits, 1 + rankers)
     met: Sequence[Set[int]]  # (hits,)
-    group: IntArray  # (hits,)
-    repeats: float  # factor of a hit for each better one of its group
+    file: IntArray  # (hits,)
+    repeats: float  # factor of a hit for each better one of its file
     ideal: float  # the highest DCG
 
     def ndcg(self, weights: Floats) -> float:
@@ -65,16 +65,15 @@ class JudgedHits:
         scores = self.features @ weights
         factors = self.repeats ** self._before(_order(scores))
         order = _order(np.where(scores > 0, scores * factors, scores))
-        kept = order[factors[order] > 0]  # as `discount_repeats` leaves out the others
-        gained = first_gains(self.met[hit] for hit in kept[:DEPTH])
+        gained = first_gains(self.met[hit] for hit in order[:DEPTH])
         ranks = [rank for rank, number in enumerate(gained, 1) if number is not None]
         return float((1 / np.log2(np.array(ranks) + 1)).sum() / self.ideal)
 
     def _before(self, order: IntArray) -> IntArray:
-        """Count the hits of its own group before each hit."""
-        groups = self.group[order]
-        together = np.argsort(groups, kind="stable")
-        first = np.searchsorted(groups[together], groups[together])
+        """Count the hits of its own file before each hit."""
+        files = self.file[order]
+        together = np.argsort(files, kind="stable")
+        first = np.searchsorted(files[together], files[together])
         before = np.empty(len(order), np.int64)
         before[order[together]] = np.arange(len(order)) - first
         return before
@@ -99,14 +98,13 @@ def judge(
     columns += [ranker.scores(query, candidates) for ranker, _ in ranking.rankers]
     order = sorted(range(len(candidates)), key=lambda place: candidates[place].doc_id, reverse=True)
     candidates = [candidates[place] for place in order]
-    groups: dict[str, int] = {}
-    of_hits = [ranking.group_of(each.doc_id, each.record) for each in candidates]
+    files: dict[str, int] = {}
     ideal = min(DEPTH, len(relevant))
     return JudgedHits(
         fold,
         np.column_stack(columns)[order],
         [_met(each, relevant) for each in candidates],
-        np.array([groups.setdefault(each, len(groups)) for each in of_hits]),
+        np.array([files.setdefault(each.file, len(files)) for each in candidates]),
         ranking.repeats,
         float((1 / np.log2(np.arange(ideal) + 2)).sum()),
     )
@@ -216,7 +214,6 @@ def fit(
         write_run(chain.from_iterable(found), held_out)
     return {
         "rankers": rankers,
-        "group": weights.group,
         "repeats": weights.repeats,
         "queries": len(asked),
         "nDCG@10": {"search": before, "fitted": fitted, "cross_validated": validated},

@@ -21,10 +21,9 @@ class Ranker(plugin.Ranker):
         sums: dict[str, float] = {}
         best: dict[str, int] = {}
         for number, hit in enumerate(hits):
-            file = hit.path or hit.doc_id
-            sums[file] = sums.get(file, 0.0) + hit.score
-            if file not in best or hit.score > hits[best[file]].score:
-                best[file] = number
+            sums[hit.file] = sums.get(hit.file, 0.0) + hit.score
+            if hit.score > hits[best.setdefault(hit.file, number)].score:
+                best[hit.file] = number
         scores = np.zeros(len(hits))
         most = max(sums.values(), default=0.0)
         for file, number in best.items():

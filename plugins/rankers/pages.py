@@ -29,8 +29,7 @@ class Ranker(plugin.Ranker):
         fields = ([hit.record.get(name) for name in ("title", *DOCUMENT_FIELDS)] for hit in hits)
         texts = (" ".join(each for each in some if isinstance(each, str)) for some in fields)
         index = WordIndex([(Postings.of_bags(Bags.of(texts)), np.arange(len(hits)))])
-        files = [hit.path or hit.doc_id for hit in hits]
-        _, pages = np.unique(files, return_inverse=True)
+        _, pages = np.unique([hit.file for hit in hits], return_inverse=True)
         counted = index.counts_of(question_words(query.text))
         found, _ = page_scores(counted, index.lengths, pages)
         return found

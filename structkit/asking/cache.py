@@ -104,15 +104,13 @@ class Target:
         """Return a path in the target, from the user's current folder."""
         top = readable_path(self.top)
         whole = os.path.join(top, path)
+        if path == os.path.basename(top) and not os.path.isdir(self.top):
+            whole = top
         innermost = sorted(zip(self.real, self.named, strict=True), key=lambda pair: -len(pair[0]))
         for real, named in innermost:
-            root, name = readable_path(real), os.path.normpath(named)
-            is_file = root == top and path == os.path.basename(root) and not os.path.isdir(real)
-            if is_file or whole == root:
-                return name
-            if whole.startswith(root.rstrip("/") + "/"):
-                below = whole[len(root) :].lstrip("/")
-                return below if name == "." else os.path.join(name, below)
+            root = readable_path(real).rstrip("/") + "/"
+            if f"{whole}/".startswith(root):
+                return os.path.normpath(os.path.join(named, whole[len(root) :]))
         return path
 
 

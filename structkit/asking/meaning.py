@@ -27,10 +27,12 @@ from structkit.asking.folder import EmbedPassages, Folder
 from structkit.embeddings.vectors import (
     Floats,
     Int8Rows,
+    Matrix,
     TextEncoding,
     Vectors,
     normalize_rows,
     quantize,
+    row_blocks,
 )
 from structkit.processes import group_by_size
 from structkit.progress import Position, progress, waiting
@@ -71,13 +73,12 @@ class Chance:
     def of(cls, rows: Int8Rows, asked: Vectors) -> Self:
         """Return chance with these rows; `asked` (questions, dimensions) are of length 1."""
         moments, best = np.empty((len(rows), 2)), np.full(len(asked), -np.inf)
-        for first in range(0, len(rows), FEW):
-            here = slice(first, first + FEW)
-            scores: Vectors = rows[here] @ asked.T  # (rows, questions)
+        for first, block in row_blocks(Matrix([rows]), FEW):
+            scores = block @ asked.T  # (rows, questions)
             means = scores.mean(axis=1, keepdims=True)
             scores -= means
             deviations = np.sqrt(np.einsum("rq,rq->r", scores, scores) / len(asked))
-            moments[here] = np.column_stack((means, deviations))
+            moments[first : first + FEW] = np.column_stack((means, deviations))
             scores *= inverse(deviations[:, None])
             np.maximum(best, scores.max(axis=0), out=best)
         return cls(moments, best)
@@ -223,9 +224,8 @@ class Meaning(EncodedFolder):
     def _products(self, vector: Vectors) -> Vectors:
         vectors, _ = self._made
         scores = np.empty(len(vectors), np.float32)
-        for first in range(0, len(scores), FEW):
-            here = slice(first, first + FEW)
-            scores[here] = vectors[here] @ vector
+        for first, block in row_blocks(Matrix([vectors]), FEW):
+            scores[first : first + FEW] = block @ vector
         return scores
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
@@ -16,7 +17,7 @@ import numpy as np
 from structkit import registry
 from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError, flag
-from structkit.records.fields import ABSENT, flag_text, lookup, query_text
+from structkit.records.fields import query_text
 from structkit.records.jsonl import Record, Records, parse_each
 from structkit.registry import Contract
 from structkit.scoring.runs import Run
@@ -44,6 +45,11 @@ class Candidate(NamedTuple):
         """The path of its file, empty if the record has none."""
         path = self.record.get("path")
         return path if isinstance(path, str) else ""
+
+    @property
+    def file(self) -> str:
+        """The path of its file; a hit without one is a file alone."""
+        return self.path or self.doc_id
 
     @property
     def names(self) -> list[str]:
@@ -118,22 +124,15 @@ def read_some(
 
 @dataclass(frozen=True)
 class Ranking:
-    """Order of hits: rankers with their weights, and the treatment of groups.
+    """Order of hits: rankers with their weights, and the treatment of hits in one file.
 
-    Hits with the same value in the field `group` are a group. A hit's score is multiplied by
-    `repeats` for each better one of its group; with 0 only the best is kept. `search` is the weight
+    A hit's score is multiplied by `repeats` for each better one in its file. `search` is the weight
     of the hits' own scores.
     """
 
     rankers: tuple[tuple[Ranker, float], ...] = ()
-    group: str | None = None
-    repeats: float = 0.0
+    repeats: float = 1.0
     search: float = 1.0
-
-    def group_of(self, doc_id: str, record: Record) -> str:
-        """Return the group of a hit; a hit without the field is a group alone."""
-        value = ABSENT if self.group is None else lookup(record, self.group)
-        return f"id {doc_id}" if value is ABSENT else f"value {flag_text(value)}"
 
 
 def candidates_of(hits: Sequence[Hit], records: Mapping[str, Record]) -> list[Candidate]:
@@ -156,38 +155,33 @@ def rerank(
     for ranker, weight in ranking.rankers:
         total += weight * ranker.scores(query, candidates)
     summed = dict(zip((each.doc_id for each in candidates), total.tolist(), strict=True))
-    groups = {each.doc_id: ranking.group_of(each.doc_id, each.record) for each in candidates}
+    files = {each.doc_id: each.file for each in candidates}
     best = {hit.doc_id: hit.best for hit in hits}
-    kept = discount_repeats(summed, groups, ranking.repeats)
-    return top_hits(round_to_float32(kept), k, best)
+    scores = discount_repeats(summed, files, ranking.repeats)
+    return top_hits(round_to_float32(scores), k, best)
 
 
-def discount_repeats(scores: Scores, groups: Mapping[str, str], repeats: float) -> Scores:
-    """Multiply scores by `repeats` for each better hit of the same group.
+def discount_repeats(scores: Scores, files: Mapping[str, str], repeats: float) -> Scores:
+    """Multiply scores by `repeats` for each better hit of the same file.
 
     >>> discount_repeats({"a": 1.0, "b": 0.8, "c": 0.5}, {"a": "x", "b": "x", "c": "y"}, 0.5)
     {'a': 1.0, 'b': 0.4, 'c': 0.5}
-    >>> discount_repeats({"a": 1.0, "b": 0.8, "c": 0.5}, {"a": "x", "b": "x", "c": "y"}, 0)
-    {'a': 1.0, 'c': 0.5}
     """
-    before: dict[str, int] = {}
-    kept: Scores = {}
+    before = Counter[str]()
+    discounted: Scores = {}
     for doc_id in by_score(scores):
-        number = before.get(groups[doc_id], 0)
-        before[groups[doc_id]] = number + 1
-        if repeats or not number:
-            score = scores[doc_id]
-            kept[doc_id] = score * repeats**number if score > 0 else score  # it must not rise
-    return kept
+        score, file = scores[doc_id], files[doc_id]
+        discounted[doc_id] = score * repeats ** before[file] if score > 0 else score  # never higher
+        before[file] += 1
+    return discounted
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights of rankers by name, None for a ranker's own, and the other fields of `Ranking`."""
+    """Weights of rankers by name, None for a ranker's own, and the `repeats` of `Ranking`."""
 
     rankers: Mapping[str, float | None] = field(default_factory=dict)
-    group: str | None = None
-    repeats: float = 0.0
+    repeats: float = 1.0
 
     def ranking(self, flags: Mapping[str, Any] | None = None) -> Ranking:
         """Return the rankers, each with the flags that it takes."""
@@ -207,7 +201,7 @@ class Weights:
                 )
                 remedy = f"add {flag('ranker', next(takers))}"
                 raise UserError(f"no ranker takes {flag(name)}", remedy, status=2)
-        return Ranking(tuple(rankers), self.group, self.repeats)
+        return Ranking(tuple(rankers), self.repeats)
 
 
 # fitted by `python -m experiments.fitting` on 13 repositories of the published comparison, with
@@ -225,11 +219,10 @@ PRESETS = {
             "path-kinds": 1.0,
             "path-variants": 1.0,
         },
-        "path",
         0.5,
     ),
     # a search by words, reranked by the same words and their stems in hits and in pages
-    "pages": Weights({"pages": 3.0}, "path", 0.5),
+    "pages": Weights({"pages": 3.0}, 0.5),
 }
 
 

@@ -38,16 +38,12 @@ def test_scores_are_scaled_and_rankers_add_to_them(options, expected):
     assert {name: float(np.float32(each)) for name, each in expected.items()} == scores(**options)
 
 
-@pytest.mark.parametrize(
-    ("repeats", "expected"),
-    [(0.5, {"a": 1.0, "b": 0.375, "c": 0.0}), (0, {"a": 1.0, "c": 0.0})],
-)
-def test_later_hits_of_a_group_count_less_or_not_at_all(repeats, expected):
+def test_later_hits_of_a_file_count_less():
     hits = [Hit(doc_id, score) for doc_id, score in RUN.items()]
     records = {record["id"]: record for record in CORPUS}
-    ranking = Ranking(group="path", repeats=repeats)
+    ranking = Ranking(repeats=0.5)
     found = reranked(Query("q", "how does it retry"), hits, records, ranking, 10)
-    assert expected == {hit.doc_id: hit.score for hit in found}
+    assert {"a": 1.0, "b": 0.375, "c": 0.0} == {hit.doc_id: hit.score for hit in found}
 
 
 def test_several_runs_count_together():

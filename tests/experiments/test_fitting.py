@@ -81,8 +81,8 @@ def test_the_run_of_held_out_queries_has_weights_of_the_others(tmp_path, fitted)
     assert found["folds"]["true"] < 1.0  # of the others it learned to leave paths unread
 
 
-@pytest.mark.parametrize("group", [None, "doc_id"])
-def test_a_fit_judges_lines_as_score_does(tmp_path, fitted, group):
+@pytest.mark.parametrize("repeats", [1.0, 0.5])
+def test_a_fit_judges_lines_as_score_does(tmp_path, fitted, repeats):
     # two passages of each file; the first is the one whose path has the query's word by chance,
     # and the judged lines are in the second, or in both, or are judged twice
     corpus = [
@@ -102,11 +102,11 @@ def test_a_fit_judges_lines_as_score_does(tmp_path, fitted, group):
         for word in WORDS
         for place, record in enumerate(corpus)
     ]
-    held_out, weights = str(tmp_path / "held-out.jsonl"), Weights({"path-words": None}, group, 0.5)
+    held_out, weights = str(tmp_path / "held-out.jsonl"), Weights({"path-words": None}, repeats)
     options = {"run": run, "corpus": corpus, "folds": "half", "held_out": held_out}
     found = fitted(weights, rows, **options)
     runs = {"held out": held_out}
-    if not group:  # else only a preset has one
+    if repeats == 1.0:  # another one is only of a preset
         runs["fitted"] = list(rerank(runs=run, corpus=corpus, queries=ASKED, ranker=flags(found)))
     scored = score(
         runs,
