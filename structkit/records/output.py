@@ -436,7 +436,7 @@ def format_table(records: Iterable[Record], names: Sequence[str], width: int | N
 
     table = Table(box=None, pad_edge=False, header_style="")
     for name in names:
-        table.add_column(name, no_wrap=name != names[-1])
+        table.add_column(name, no_wrap=name != names[-1], overflow="fold")
     for record in records:
         table.add_row(*(str(record[name]) for name in names))
     drawn = StringIO()
