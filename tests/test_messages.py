@@ -24,13 +24,17 @@ def spelled_flags(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.Tuple | ast.Call):
             values = node.elts if isinstance(node, ast.Tuple) else node.args
-            texts = [each for each in values if isinstance(each, ast.Constant)]
+            firsts = [
+                each.values[0] if isinstance(each, ast.JoinedStr) else each for each in values
+            ]
+            texts = [each for each in firsts if isinstance(each, ast.Constant)]
             left_out.update(each for each in texts if ARGUMENT.fullmatch(str(each.value)))
-        if isinstance(node, ast.Expr):
+        is_list = isinstance(node, ast.Attribute) and node.attr == "split"  # of arguments
+        if isinstance(node, ast.Expr) or is_list:
             left_out.add(node.value)
         if isinstance(node, ast.keyword) and node.arg == "examples":
             left_out.add(node.value)
-        if isinstance(node, ast.AnnAssign) and getattr(node.target, "id", "") in EXAMPLES:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in EXAMPLES:
             left_out.update(ast.walk(node.value))
     return [
         (node.lineno, node.value)
