@@ -54,7 +54,6 @@ MACRO = re.compile(
 )
 NEXT_TOKEN = re.compile(rb"\s*+([A-Za-z_]\w*+|::|->|==|\[\[|.|\Z)", re.DOTALL)
 QUALIFIED_NAME = re.compile(rb"\s*+(?:::\s*+)?[A-Za-z_]\w*+(?:\s*+::\s*+~?[A-Za-z_]\w*+)*+")
-SCOPE_SIGN = re.compile(rb"\s*+::")
 TEMPLATE_ARGUMENTS = re.compile(rb"\s*+" + nested(rb"<", rb">", rb"[^<>;{}]*+"))
 WORD_BYTES = bytes(sign for sign in range(128) if chr(sign).isalnum()) + b"_"
 INITIALIZER = re.compile(rb"\s*+(?:noexcept\b\s*+)?:(?!:)")
@@ -398,22 +397,16 @@ class _Reader:
 
     def _after_name(self, at: int) -> tuple[bytes, int]:
         """Return the sign after a name and its template's arguments, and its place."""
-        pointer = False
-        for _ in range(3):
-            name = QUALIFIED_NAME.match(self.code, at)
-            angles = TEMPLATE_ARGUMENTS.match(self.code, name.end()) if name else None
-            if found := angles or name:
-                at = found.end()
-            if not angles or not SCOPE_SIGN.match(self.code, at):
-                break
+        for pattern in (QUALIFIED_NAME, TEMPLATE_ARGUMENTS):
+            if part := pattern.match(self.code, at):
+                at = part.end()
         while following := NEXT_TOKEN.match(self.code, at):
             sign = following[1]
-            if sign in (b"*", b"&", b"const"):
-                pointer, at = True, following.end()
-                continue
-            if sign == b"(" and pointer or sign[:1].isalpha() or sign[:1] in (b"_", b"~"):
+            if sign[:1].isalpha() and sign != b"const" or sign[:1] in (b"_", b"~"):
                 return b"word", at
-            return sign, following.start(1)
+            if sign not in (b"*", b"&", b"const"):
+                return sign, following.start(1)
+            at = following.end()
         return b"", at
 
     def _has_no_type(self, name: bytes, at: int) -> bool:
