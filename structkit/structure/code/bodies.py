@@ -9,11 +9,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import tree_sitter
-
-from structkit.structure.code.grammar import CLASS, FLAGS, Grammar
+from structkit.structure.code.grammar import CLASS, FLAGS, Grammar, nested
 
 BRACES = rb"(?P<brace>[{};])"
+PARAMETERS = re.compile(nested(rb"\(", rb"\)", rb"[^()]*+"))  # may hold words of heads
 
 
 class Body(NamedTuple):
@@ -50,7 +49,7 @@ def _bodies(data: bytes, grammar: Grammar, heads: re.Pattern[bytes]) -> Iterator
         if brace is None:
             continue
         if brace == b"{" and not depth:
-            words = list(heads.finditer(data, head, at))
+            words = list(heads.finditer(PARAMETERS.sub(b"", data[head:at])))
             if not words or words[-1]["container"] is None:
                 depth, start, body_head = 1, at, head
         elif depth and brace != b";":
@@ -58,16 +57,3 @@ def _bodies(data: bytes, grammar: Grammar, heads: re.Pattern[bytes]) -> Iterator
             if not depth:
                 yield Body(body_head, start, at)
         head = token.end()
-
-
-def error_bytes(tree: tree_sitter.Tree) -> int:
-    """Return how many bytes of a text its grammar could not read."""
-    total, nodes = 0, [tree.root_node]
-    while nodes:
-        node = nodes.pop()
-        if node.is_error:
-            total += node.end_byte - node.start_byte
-        elif node.has_error:
-            total += node.is_missing
-            nodes += node.children
-    return total

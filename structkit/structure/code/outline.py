@@ -12,7 +12,7 @@ from typing import Literal
 
 import tree_sitter
 
-from structkit.structure.code.bodies import error_bytes, without_broken_bodies
+from structkit.structure.code.bodies import without_broken_bodies
 from structkit.structure.code.grammar import Grammar, blank_out, line_feeds
 
 MAX_SCOPES = 16  # containers of a definition to name: generated code may have thousands
@@ -331,14 +331,18 @@ class Outline:
         plain = line_feeds(data)
         prepared = self.prepare(plain) if self.prepare else Prepared(plain)
         tree = whole = grammar.parser.parse(prepared.data)
+        query = self._queries[is_other]
         if tree.root_node.has_error:
-            tree, whole = self._repaired(tree, prepared.data, grammar)
-        return ParsedText(self, data, whole, tree, self._queries[is_other], prepared.names)
+            tree, whole = self._repaired(tree, prepared.data, grammar, query)
+        return ParsedText(self, data, whole, tree, query, prepared.names)
 
     def _repaired(
-        self, tree: tree_sitter.Tree, data: bytes, grammar: Grammar
+        self, tree: tree_sitter.Tree, data: bytes, grammar: Grammar, query: tree_sitter.Query
     ) -> tuple[tree_sitter.Tree, tree_sitter.Tree]:
-        """Return the trees of code with errors: without bodies that have some, and the whole."""
+        """Return the trees of code with errors: the one with more functions, and the whole.
+
+        The other one is without bodies that have errors.
+        """
         repair = self.repair or grammar.repair
         repaired = blank_out(SIGN_RUN, data)
         if repair:
@@ -347,7 +351,7 @@ class Outline:
             tree = grammar.parser.parse(repaired)
         if self.heads and tree.root_node.has_error:
             rest = grammar.parser.parse(without_broken_bodies(repaired, grammar, self.heads))
-            if error_bytes(rest) < error_bytes(tree):
+            if _function_count(rest, query) > _function_count(tree, query):
                 return rest, tree
         return tree, tree
 
@@ -362,6 +366,11 @@ class Outline:
         patterns += [f"({node}) @{kind}" for node, kind in self.scopes.items()]
         source = "\n".join(patterns)
         return [tree_sitter.Query(grammar.language, source) for grammar in grammars]
+
+
+def _function_count(tree: tree_sitter.Tree, query: tree_sitter.Query) -> int:
+    captured = tree_sitter.QueryCursor(query).captures(tree.root_node)
+    return len(captured.get(FUNCTION, ()))
 
 
 @dataclass(frozen=True)
