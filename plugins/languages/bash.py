@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import tree_sitter
 
 from structkit.structure import Span
-from structkit.structure.code.grammar import nested, spans_outside
+from structkit.structure.code.grammar import nested, overwrite, spans_outside
 from structkit.structure.code.languages import CodeLanguage, grammar_of
 from structkit.structure.code.outline import (
     Definition,
@@ -91,15 +91,14 @@ def _prepare(data: bytes) -> Prepared:
     """Return code with bodies and blocks as the grammar reads them, in their places."""
     seen = bytearray(data)
     for match in FALLTHROUGH.finditer(data):
-        seen[slice(*match.span())] = b";;".ljust(len(match[0]))
+        overwrite(seen, *match.span(), b";;")
     for match in PREFIX.finditer(data):
-        seen[slice(*match.span(1))] = b" " * len(match[1])
+        overwrite(seen, *match.span(1))
     names: dict[int, tuple[str, str]] = {}
     for match in BARE_BODY.finditer(data):
-        start, end = match.span("parentheses")
-        seen[start:end] = b"|".ljust(end - start)
+        overwrite(seen, *match.span("parentheses"), b"|")
         if match["word"]:
-            seen[slice(*match.span("word"))] = b" " * len(match["word"])
+            overwrite(seen, *match.span("word"))
         names[match.start("name")] = ("", match["name"].decode("utf-8", "replace"))
     for match in SUBSTITUTION.finditer(data):
         seen[match.start() : match.start() + 3] = b"$( "

@@ -14,7 +14,16 @@ from functools import partial
 import tree_sitter
 import tree_sitter_c_sharp
 
-from structkit.structure.code.grammar import BLOCK, DOUBLE, LINE, SINGLE, Grammar, blank_out, nested
+from structkit.structure.code.grammar import (
+    BLOCK,
+    DOUBLE,
+    LINE,
+    SINGLE,
+    Grammar,
+    blank_out,
+    nested,
+    overwrite,
+)
 from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.outline import ByteSpan, DocComments, Outline, Prepared
 
@@ -107,9 +116,8 @@ def _prepare(data: bytes) -> Prepared:
     seen = bytearray(data)
     names: dict[int, tuple[str, str]] = {}
     for match in EXTENSION.finditer(data):
-        start, end = match.span()
-        seen[start:end] = b"struct e " + re.sub(rb"[^\n]", b" ", data[start + 9 : end])
-        names[start + 7] = ("", "")
+        overwrite(seen, *match.span(), b"struct e ")
+        names[match.start() + 7] = ("", "")
     for match in ASSIGNING.finditer(data):
         seen[match.end() - 1] = ord(" ")
         names[match.start()] = ("", " ".join(match[0].decode().split()))

@@ -4,7 +4,7 @@ import re
 
 import tree_sitter
 
-from structkit.structure.code.grammar import BLOCK, FLAGS, LINE, SINGLE
+from structkit.structure.code.grammar import BLOCK, FLAGS, LINE, SINGLE, overwrite
 from structkit.structure.code.languages import CodeLanguage, grammar_of
 from structkit.structure.code.outline import ByteSpan, DocComments, Outline
 
@@ -71,13 +71,11 @@ def _with_older_syntax(data: bytes) -> bytes:
         sign = b" " if token[0].startswith(b"/") else b'"'
         plain[slice(*token.span())] = re.sub(rb"[^\n]", sign, token[0])
         if token["dollars"]:
-            kept[slice(*token.span("dollars"))] = b" " * len(token["dollars"])
+            overwrite(kept, *token.span("dollars"))
     code = bytes(plain)
     for pattern, instead in NEWER:
         for match in pattern.finditer(code):
-            start, end = match.span(match.lastindex or 0)
-            rest = re.sub(rb"[^\n]", b" ", data[start + len(instead) : end])
-            kept[start:end] = instead + rest
+            overwrite(kept, *match.span(match.lastindex or 0), instead)
     for match in AS_NAME.finditer(code):
         kept[match.end() - 1] -= 32  # another letter makes it a name
     return bytes(kept)

@@ -12,7 +12,7 @@ import tree_sitter
 import tree_sitter_python
 
 from structkit.structure import Span
-from structkit.structure.code.grammar import FLAGS, Grammar, from_bytes, nested, parse
+from structkit.structure.code.grammar import FLAGS, TO_SPACES, Grammar, from_bytes, nested, parse
 from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.outline import DocComments, Outline
 
@@ -98,7 +98,7 @@ def _with_indents(data: bytes) -> bytes:
                 depth -= 1
                 head = data[data.rfind(b"\n", 0, start) + 1 : start + 1].strip()
                 if less and not depth and head not in (b'("', b"('"):  # no docstring
-                    inside = re.sub(rb"[^\n]", b" ", data[start : piece.start()])
+                    inside = data[start : piece.start()].translate(TO_SPACES)
                     if inside.startswith(b"\n"):  # no room for a name, but a call may be empty
                         seen[start - 1 : piece.end()] = b"(%b)" % inside
                     else:

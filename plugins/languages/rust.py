@@ -13,7 +13,15 @@ import re
 import tree_sitter_rust
 
 from structkit.structure import Span
-from structkit.structure.code.grammar import FLAGS, LINE, Grammar, from_bytes, nested, parse
+from structkit.structure.code.grammar import (
+    FLAGS,
+    LINE,
+    Grammar,
+    from_bytes,
+    nested,
+    overwrite,
+    parse,
+)
 from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.outline import DocComments, Outline, Prepared
 
@@ -88,7 +96,7 @@ def _with_items(data: bytes) -> Prepared:
         else:
             continue
         if blank:
-            seen[start:end] = re.sub(rb"[^\n]", b" ", data[start:end])
+            overwrite(seen, start, end)
     return Prepared(bytes(seen))
 
 

@@ -6,7 +6,7 @@ in any language: no name is taken there.
 
 import re
 
-from structkit.structure.code.grammar import BLOCK
+from structkit.structure.code.grammar import BLOCK, overwrite
 from structkit.structure.code.languages import CodeLanguage, grammar_of
 from structkit.structure.code.outline import DocComments, Outline, Prepared
 
@@ -22,7 +22,7 @@ def _without_bodies(data: bytes) -> Prepared:
     """Return code with blanks for what dollar quotes hold, which is not SQL alone."""
     seen = bytearray(data)
     for match in QUOTED.finditer(data):
-        seen[slice(*match.span(2))] = re.sub(rb"[^\n]", b" ", match[2])
+        overwrite(seen, *match.span(2))
     return Prepared(bytes(seen))
 
 

@@ -30,50 +30,56 @@ PLAIN_TEXT = "text"
 
 # languages without a plugin: their files are cut at blank lines. The tables of libraries give an
 # ending several languages, other names for them (shell for bash), and prose (.rst, .tex) among code
-EXTENSIONS_WITHOUT_PLUGIN = {
-    # files end with their names
-    **{name: name for name in "elm fish nim nix svelte tcl toml vue".split()},
-    "asciidoc": "adoc asciidoc",
-    "awk": "awk gawk mawk",
-    "batch": "bat cmd",
-    "bazel": "bzl bazel BUILD WORKSPACE",
-    "clojure": "clj cljs cljc edn",
-    "cmake": "cmake CMakeLists.txt",
-    "coffeescript": "coffee litcoffee",
-    "css": "css scss sass less",
-    "csv": "csv tsv",
-    "cuda": "cu cuh",
-    "cython": "pyx pxd pxi",
-    "dockerfile": "dockerfile Dockerfile Containerfile",
-    "erlang": "erl hrl",
-    "fortran": "f f77 f90 f95 f03",
-    "fsharp": "fs fsi fsx",
-    "glsl": "glsl vert frag wgsl hlsl",
-    "graphql": "graphql gql",
-    "groovy": "groovy gradle Jenkinsfile",
-    "handlebars": "hbs handlebars mustache",
-    "haskell": "hs lhs",
-    "ini": "ini cfg conf properties editorconfig",
-    "jinja": "jinja jinja2 j2",
-    "json": "json jsonc json5 jsonl ndjson geojson",
-    "julia": "jl",
-    "lisp": "lisp lsp el scm rkt",
-    "make": "mk mak Makefile makefile GNUmakefile",
-    "meson": "meson.build meson_options.txt",
-    "notebook": "ipynb",
-    "objective-c": "m mm",
-    "ocaml": "ml mli",
-    "pascal": "pas dpr",
-    "perl": "pl pm t pod",
-    "protobuf": "proto",
-    "r": "r R",
-    "restructuredtext": "rst rest",
-    "solidity": "sol",
-    "terraform": "tf tfvars hcl",
-    "vim": "vim vimrc",
-    "xml": "xml xsd xsl xslt svg plist csproj",
-    "yaml": "yaml yml",
-}
+EXTENSIONS_WITHOUT_PLUGIN = """
+asciidoc: adoc asciidoc
+awk: awk gawk mawk
+batch: bat cmd
+bazel: bzl bazel BUILD WORKSPACE
+clojure: clj cljs cljc edn
+cmake: cmake CMakeLists.txt
+coffeescript: coffee litcoffee
+css: css scss sass less
+csv: csv tsv
+cuda: cu cuh
+cython: pyx pxd pxi
+dockerfile: dockerfile Dockerfile Containerfile
+elm: elm
+erlang: erl hrl
+fish: fish
+fortran: f f77 f90 f95 f03
+fsharp: fs fsi fsx
+glsl: glsl vert frag wgsl hlsl
+graphql: graphql gql
+groovy: groovy gradle Jenkinsfile
+handlebars: hbs handlebars mustache
+haskell: hs lhs
+ini: ini cfg conf properties editorconfig
+jinja: jinja jinja2 j2
+json: json jsonc json5 jsonl ndjson geojson
+julia: jl
+lisp: lisp lsp el scm rkt
+make: mk mak Makefile makefile GNUmakefile
+meson: meson.build meson_options.txt
+nim: nim
+nix: nix
+notebook: ipynb
+objective-c: m mm
+ocaml: ml mli
+pascal: pas dpr
+perl: pl pm t pod
+protobuf: proto
+r: r R
+restructuredtext: rst rest
+solidity: sol
+svelte: svelte
+tcl: tcl
+terraform: tf tfvars hcl
+toml: toml
+vim: vim vimrc
+vue: vue
+xml: xml xsd xsl xslt svg plist csproj
+yaml: yaml yml
+"""
 LOWERCASE_FILE_NAMES = ("dockerfile", "makefile", "vimrc")
 ADDRESS_PATH = re.compile(r"[a-z][a-z\d+.-]*://[^/?#]*([^?#]*?)(?:~\d+)?(?:[?#].*)?$", re.I | re.S)
 INTERPRETERS_WITHOUT_PLUGIN = {  # that run the files of languages without a plugin
@@ -245,11 +251,10 @@ def _languages() -> list[tuple[str, Signs]]:
 @cache
 def _extensions() -> dict[str, str]:
     """Return the language of each extension and whole name; plugins take precedence."""
-    languages = {
-        ending: language
-        for language, names in EXTENSIONS_WITHOUT_PLUGIN.items()
-        for ending in names.split()
-    }
+    languages = {}
+    for line in EXTENSIONS_WITHOUT_PLUGIN.split("\n"):
+        language, _, names = line.partition(": ")
+        languages |= dict.fromkeys(names.split(), language)
     languages |= {ending: MARKDOWN_CONTENT for ending in MARKDOWNS}
     return languages | {each: name for name, signs in _languages() for each in signs.extensions}
 

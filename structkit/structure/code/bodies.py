@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from structkit.structure.code.grammar import CLASS, FLAGS, Grammar, nested
+from structkit.structure.code.grammar import CLASS, FLAGS, Grammar, nested, overwrite
 
 BRACES = rb"(?P<brace>[{};])"
 PARAMETERS = re.compile(nested(rb"\(", rb"\)", rb"[^()]*+"))  # may hold words of heads
@@ -34,8 +34,7 @@ def without_broken_bodies(data: bytes, grammar: Grammar, heads: re.Pattern[bytes
         if grammar.member:
             piece = piece.join(CLASS)
         if grammar.parser.parse(piece).root_node.has_error:
-            inside = data[body.start + 1 : body.end]
-            kept[body.start + 1 : body.end] = re.sub(rb"[^\n]", b" ", inside)
+            overwrite(kept, body.start + 1, body.end)
     return bytes(kept)
 
 

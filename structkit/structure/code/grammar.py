@@ -24,6 +24,7 @@ LONG = 8_000  # bytes
 SHORT = 1_000  # bytes: the worst known text of this size takes 0.2 s
 SKIP, TAKE, ENTER, HIDE = range(4)
 ERROR = 0xFFFF
+TO_SPACES = bytes(ord("\n" if byte == ord("\n") else " ") for byte in range(256))
 LONE_CR = re.compile(rb"\r(?!\n)")
 BARE = (b"", b"")
 CLASS = (b"class A {", b"\n}")
@@ -108,7 +109,12 @@ def blank_out(pattern: re.Pattern[bytes], data: bytes) -> bytes:
     >>> blank_out(re.compile(rb"(?<=class )API"), b"class API A {")
     b'class     A {'
     """
-    return pattern.sub(lambda match: re.sub(rb"[^\n]", b" ", match[0]), data)
+    return pattern.sub(lambda match: match[0].translate(TO_SPACES), data)
+
+
+def overwrite(data: bytearray, start: int, end: int, text: bytes = b"") -> None:
+    """Write a text at a place, and spaces after it up to `end`; line ends stay."""
+    data[start:end] = text + data[start + len(text) : end].translate(TO_SPACES)
 
 
 class Grammar:

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import tree_sitter
 
-from structkit.structure.code.grammar import BLOCK, DOUBLE, FLAGS, nested
+from structkit.structure.code.grammar import BLOCK, DOUBLE, FLAGS, TO_SPACES, nested, overwrite
 from structkit.structure.code.outline import (
     FUNCTION,
     ByteSpan,
@@ -37,8 +37,6 @@ DIRECTIVES = (  # whose text is no code either
     rb"^[ \t]*#[ \t]*(?:error|warning|pragma)\b(?:[^\n\\]|\\.)*+",
     rb"#[ \t]*include[ \t]*<[^>\n]*>?",
 )
-# what a line holds, as spaces or quotes
-TO_SPACES = bytes(ord("\n" if byte == ord("\n") else " ") for byte in range(256))
 TO_QUOTES = TO_SPACES.replace(b" ", b'"')
 NO_LINE_END = re.compile(rb"[^\n\\]|\\(?!\r?\n)")
 DIRECTIVE = re.compile(rb"#[ \t]*(\w*)((?:[^\n\\]|\\.)*+)", FLAGS)
@@ -143,7 +141,7 @@ def preprocess(data: bytes, more: Sequence[re.Pattern[bytes]] = ()) -> Prepared:
     directives = list(DIRECTIVE.finditer(plain))
     seen = bytearray(plain)
     for directive in directives:
-        _put(seen, (*directive.span(), b""))
+        overwrite(seen, *directive.span())
     code = bytes(seen).replace(b"\\", b" ")  # at the end of comments' lines
     edits = list(_macros(code))
     names = _names_of_macros(data, edits)
@@ -151,11 +149,11 @@ def preprocess(data: bytes, more: Sequence[re.Pattern[bytes]] = ()) -> Prepared:
         edits += [(*match.span(match.lastindex or 0), b"") for match in pattern.finditer(code)]
     edits += [(*span, b"") for span in _attributes(code)]
     for edit in edits:
-        _put(seen, edit)
+        overwrite(seen, *edit)
     edits += [(*span, b"") for span in _dropped(bytes(seen), directives)]
     seen = bytearray(data)
     for edit in edits:
-        _put(seen, edit)
+        overwrite(seen, *edit)
     return Prepared(bytes(seen), names)
 
 
@@ -232,12 +230,6 @@ def _fill(match: re.Match[bytes]) -> bytes:
     if b"\n" in text and b"\\" in text:
         return NO_LINE_END.sub(blank[:1], text)
     return text.translate(blank)
-
-
-def _put(data: bytearray, edit: Edit) -> None:
-    start, end, text = edit
-    rest = data[start + len(text) : end]
-    data[start:end] = text + rest.translate(TO_SPACES)
 
 
 def _before(code: bytes, at: int) -> bytes:
