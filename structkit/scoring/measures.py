@@ -92,11 +92,6 @@ class Evaluation:
     lost: frozenset[str]  # judged queries that the run lacks; their values are 0
     unjudged: int  # queries of the run without judgements; they do not count
 
-    @property
-    def missing(self) -> int:
-        """How many judged queries the run lacks."""
-        return len(self.lost)
-
     def part(self, rows: Sequence[int]) -> Evaluation:
         """Return the evaluation of some queries, without the count of unjudged ones."""
         query_ids = [self.query_ids[row] for row in rows]

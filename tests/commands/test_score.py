@@ -27,7 +27,7 @@ def test_numbers_worked_by_hand():
     assert [1 / 4, 0, gain / 2, 1 / 4, 1 / 2, 1 / 3] == pytest.approx(
         result.values.mean(axis=0).tolist()
     )
-    assert (1, 1) == (result.missing, result.unjudged)
+    assert (1, 1) == (len(result.lost), result.unjudged)
     assert names == result.names
 
 

@@ -53,7 +53,7 @@ def test_values_are_those_of_ir_measures(run, qrels):
             evaluate(run, qrels, NAMES)
         return
     result = evaluate(run, qrels, NAMES)
-    assert (len(qrels) - len(scores), len(run) - len(scores)) == (result.missing, result.unjudged)
+    assert (len(qrels) - len(scores), len(run) - len(scores)) == (len(result.lost), result.unjudged)
     rows = dict(zip(result.query_ids, result.values, strict=True))
     assert [*qrels] == [*rows] and not any(rows[each].any() for each in qrels if each not in run)
     for query_id in [each for each in scores if max(qrels[each].values()) < 0]:

@@ -168,7 +168,7 @@ def _summary(evaluation: Evaluation, seed: int, parts: Sequence[Evaluation] = ()
     means, low, high = macro_average([part.values for part in parts or [evaluation]], seed)
     record: Record = {
         "queries": len(evaluation.query_ids),
-        "missing": evaluation.missing,
+        "missing": len(evaluation.lost),
         "unjudged": evaluation.unjudged,
     }
     for column, name in enumerate(evaluation.names):
