@@ -157,6 +157,11 @@ class UserError(Exception):
         return f"{place}: {self.reason}" if place else self.reason
 
 
+def wrong_usage(problem: str, remedy: str) -> UserError:
+    """Return the error for wrong usage, which is found before any work: exit status 2."""
+    return UserError(problem, remedy, status=2)
+
+
 def unknown(kind: str, name: str, known: Iterable[str], *, status: int = 2) -> UserError:
     """Return the error for an unknown name; it lists the known ones.
 

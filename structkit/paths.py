@@ -16,7 +16,7 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import BinaryIO
 
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, wrong_usage
 
 MAX_LINKS = 40  # on the way to a file: a system follows no more
 OTHER_PATH = "choose another path"
@@ -96,18 +96,16 @@ def keep_apart(
     own = flag("output")
     for each in read:
         if (each.pipe or each.name == "-") and once.setdefault(each.pipe, each) is not each:
-            raise UserError(f"{each} is read twice", "give a file for one of them", status=2)
+            raise wrong_usage(f"{each} is read twice", "give a file for one of them")
     for output, source in product(written, read):
         same = output.is_same(source)
         may_replace = output.flag == own and output.name != "-" and source.name in replaced
         if source.number and output.touches(source) and not (same and may_replace):
             relation = "is the input {}" if same else "and the input {}: one is inside the other"
-            raise UserError(f"{output} {relation.format(source)}", OTHER_PATH, status=2)
+            raise wrong_usage(f"{output} {relation.format(source)}", OTHER_PATH)
     for output, other in combinations(written, 2):
         if output.flag != other.flag and output.touches(other):
-            raise UserError(
-                f"{output} and {other}: one is the other, or inside it", OTHER_PATH, status=2
-            )
+            raise wrong_usage(f"{output} and {other}: one is the other, or inside it", OTHER_PATH)
 
 
 class Named(str):
@@ -164,10 +162,9 @@ def is_pipe(name: str) -> bool:
 def refuse_pipe(name: str, kind: str) -> None:
     """Raise for a pipe where files of a kind are not read from the beginning to the end."""
     if is_pipe(name):
-        raise UserError(
+        raise wrong_usage(
             f"is a pipe, and {kind} is read in any order",
             "write it to a file, and name that",
-            status=2,
         ).at(name)
 
 

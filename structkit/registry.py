@@ -17,7 +17,7 @@ from pathlib import Path
 from traceback import walk_tb
 from typing import Any, TypeVar
 
-from structkit.errors import UserError, flag, unknown
+from structkit.errors import UserError, flag, unknown, wrong_usage
 from structkit.progress import say
 from structkit.settings import settings_of
 
@@ -132,10 +132,9 @@ class Plugin:
         loaded = getattr(module, name, None)
         lack = sorted(getattr(loaded, "__abstractmethods__", [f"class {name}(plugin.{name})"]))
         if lack:
-            raise UserError(
+            raise wrong_usage(
                 f"the {self.kind} {self.name} of the pack {self.pack} lacks {', '.join(lack)}",
                 f"python -m pydoc structkit.plugin.{name} says what it must have",
-                status=2,
             ).at(str(self.path))
         return loaded
 

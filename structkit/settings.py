@@ -25,7 +25,7 @@ from typing import (
     get_type_hints,
 )
 
-from structkit.errors import UserError, flag, format_number, spell_settings, unknown
+from structkit.errors import flag, format_number, spell_settings, unknown, wrong_usage
 
 # the headings of a long help, in its order; a command may have others, which come before the last
 HELP_GROUPS: dict[str, str] = {
@@ -307,7 +307,7 @@ def make(kind: type[SettingsClass], values: Mapping[str, Any]) -> SettingsClass:
     every = settings_of(kind)
     for each in every:
         if each.required and each.name not in values:
-            raise UserError(f"missing {each.spelled()}", each.remedy(), status=2)
+            raise wrong_usage(f"missing {each.spelled()}", each.remedy())
     known = {each.name: each for each in every}
     converted = {name: convert_value(known[name], value) for name, value in values.items()}
     for each in every:
@@ -332,7 +332,7 @@ def convert_value(each: Setting, value: Any) -> Any:
     if isinstance(value, str) or not isinstance(value, Sequence):
         problem = f"{flag(each.name)} is {value!r}, not a list"
         pairs = isinstance(value, Mapping) and [f"{name}={one}" for name, one in value.items()]
-        raise UserError(problem, f"give {pairs or [value]!r}", status=2)
+        raise wrong_usage(problem, f"give {pairs or [value]!r}")
     return tuple(_convert_one(each, one) for one in value)
 
 
@@ -348,7 +348,7 @@ def _convert_one(each: Setting, value: Any) -> Any:
     if fits or len(classes) < len(kinds):
         return value
     names = " or ".join(hint.__name__ for hint in classes)
-    raise UserError(f"{flag(each.name)} is {value!r}, not {names}", "give one", status=2)
+    raise wrong_usage(f"{flag(each.name)} is {value!r}, not {names}", "give one")
 
 
 def check(settings: Any) -> None:
@@ -370,20 +370,19 @@ def _check_value(each: Setting, value: Any) -> None:
         # a model folder records it as JSON; the name of a file may be any bytes
         file = each.argument or each.reads or each.writes
         if not file and value != value.encode(errors="ignore").decode():
-            raise UserError(f"{each.spelled(value)} is not UTF-8", "give it another name", status=2)
+            raise wrong_usage(f"{each.spelled(value)} is not UTF-8", "give it another name")
         if each.choices and value not in each.choices:
             raise unknown(each.spelled(), value, each.choices)
         if value == "" and "" not in (each.default, each.usual):
-            raise UserError(f"{each.spelled()} is empty", "give it a value", status=2)
+            raise wrong_usage(f"{each.spelled()} is empty", "give it a value")
     elif isinstance(value, int | float) and not isinstance(value, bool):
         low, high = each.low, each.high
         most = INTEGER_LIMIT - 1 if isinstance(value, int) else sys.float_info.max
         # NaN is in no range
         if not (-most if low is None else low) <= value <= (most if high is None else high):
-            raise UserError(
+            raise wrong_usage(
                 f"{each.spelled(value)} is not {range_of(low, high, type(value))}",
                 "give a number in that range",
-                status=2,
             )
 
 
@@ -432,12 +431,11 @@ def _check_others(settings: Any, each: Setting) -> None:
     if each.requires and not among(each.requires):
         others = " or ".join(map(flag, each.requires))
         add = "it" if len(each.requires) == 1 else "one"
-        raise UserError(f"{each.spelled()} needs {others}", f"add {add}", status=2)
+        raise wrong_usage(f"{each.spelled()} needs {others}", f"add {add}")
     if against := among(each.excludes):
-        raise UserError(
+        raise wrong_usage(
             f"{each.spelled()} and {known[against[0]].spelled()} exclude each other",
             "leave one out",
-            status=2,
         )
 
 

@@ -20,7 +20,7 @@ from urllib.parse import quote
 from weakref import finalize
 
 from structkit.command import Command, Group, command_of
-from structkit.errors import Python, UserError, flag, unknown, use_surface
+from structkit.errors import Python, UserError, flag, unknown, use_surface, wrong_usage
 from structkit.extras import missing_training_package
 from structkit.paths import Named
 from structkit.records.jsonl import Block, Lines, Record, Records, Shard
@@ -235,7 +235,7 @@ def bind(
         remedy = f"see help(structkit.{name})"
         if str(error).endswith("'model'"):
             remedy = "give model='builtin', a folder or a name of the Hub"
-        raise UserError(f"{name}: {error}", remedy, status=2) from None
+        raise wrong_usage(f"{name}: {error}", remedy) from None
 
 
 def is_stage(command: Command) -> bool:
@@ -360,8 +360,8 @@ def _input_lines(command: Command, settings: Any, records: Any) -> Lines:
     """Return the lines of records, or of the file that replaces them."""
     file = getattr(settings, command.instead) if command.instead else None
     if command.instead and (file is None) == (records is None):
-        raise UserError(
-            f"the input is either records or {flag(command.instead)}", "give one of them", status=2
+        raise wrong_usage(
+            f"the input is either records or {flag(command.instead)}", "give one of them"
         )
     if file is not None:
         return Lines([file])

@@ -23,7 +23,7 @@ from structkit.api.functions import (
 )
 from structkit.command import command_of
 from structkit.embeddings.vectors import Vectors
-from structkit.errors import UserError
+from structkit.errors import wrong_usage
 from structkit.learning.encoding.encoding import Encoding
 from structkit.learning.encoding.engines import open_engine
 from structkit.learning.encoding.settings import OPENING_SETTINGS, EncodingSettings, Opened
@@ -71,7 +71,7 @@ class LoadedModel:
             model = {name: getattr(self._settings, name) for name in MODEL_SETTINGS}
             settings = make(EncodingSettings, {**model, **chosen})
             if len(settings.field) > 1:
-                raise UserError("an array holds one field", "encode each by itself", status=2)
+                raise wrong_usage("an array holds one field", "encode each by itself")
             several = [records] if isinstance(records, str) else list(rows(records))
             with self._turn:  # the source of the records, read before, may use this model too
                 found = self._encoded(settings, several)

@@ -21,7 +21,7 @@ from structkit.collecting.walking import (
     readable_path,
 )
 from structkit.command import Command
-from structkit.errors import UserError, flag
+from structkit.errors import flag, wrong_usage
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record, Rejected, Shard
 from structkit.records.output import Output
@@ -85,10 +85,9 @@ class Settings(WalkOptions):
         self.part()
         file_filter(self.glob)
         if self.records and self.unit == "commit":
-            raise UserError(
+            raise wrong_usage(
                 f"{flag('unit', 'commit')} reads no records",
                 f"leave out {flag('records', True)}",
-                status=2,
             )
 
     def part(self) -> Shard | None:

@@ -12,7 +12,7 @@ from itertools import chain, groupby
 from pathlib import Path
 
 from structkit.command import Command
-from structkit.errors import UserError, flag, unknown
+from structkit.errors import UserError, flag, unknown, wrong_usage
 from structkit.formats.interchange import OUR_FORMAT, Fields, FormatParts, Part, records_of_row
 from structkit.formats.rows import Row, RowOutput
 from structkit.paths import keep_apart
@@ -120,11 +120,11 @@ class Conversion:
         """Return the jobs, from the names of files and the parts that both formats have."""
         files, part, rows = self.settings.files, self.settings.part, None
         if not any(each.read for each in self.source.parts.values()):
-            raise UserError(
-                f"{self.source.name} can only be written", f"name it with {flag('to')}", status=2
+            raise wrong_usage(
+                f"{self.source.name} can only be written", f"name it with {flag('to')}"
             )
         if not self.common:
-            raise UserError(f"there is no {self.kind}", "name another format", status=2)
+            raise wrong_usage(f"there is no {self.kind}", "name another format")
         if part and part not in self.common:
             raise unknown(self.kind, part, self.common)
         if len(files) == 1 and os.path.isdir(files[0]):
@@ -138,10 +138,9 @@ class Conversion:
         output, several = self.settings.output, len(parts) > 1
         into = output.endswith("/") or os.path.isdir(output)
         if several and not into and (output == "-" or os.path.exists(output)):
-            raise UserError(
+            raise wrong_usage(
                 f"{files[0]} has several parts: {', '.join(parts)}",
                 f"choose one with {flag('part')}, or name a folder with {flag('output')}",
-                status=2,
             )
         jobs = []
         for name, each in parts.items():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from structkit.command import Command
 from structkit.embeddings import files_beside
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, wrong_usage
 from structkit.learning.encoding.settings import PART_FIELDS, EncodingSettings
 from structkit.records.jsonl import Record, Stage, accepted, input_name
 from structkit.records.stream import Options, Stream
@@ -88,9 +88,9 @@ def check_output(settings: EncodingSettings, path: str) -> None:
     """Raise for settings for which a file of that name has no place."""
     remedy = "write such a file, or leave it out"
     if settings.quantize and not path.endswith(".npy"):
-        raise UserError(f"{flag('quantize')} is for NAME.npy files", remedy, status=2)
+        raise wrong_usage(f"{flag('quantize')} is for NAME.npy files", remedy)
     if len(settings.field) > 1 and path.endswith((".npy", ".parquet")):
-        raise UserError(f"several {flag('field')} need JSONL output", remedy, status=2)
+        raise wrong_usage(f"several {flag('field')} need JSONL output", remedy)
 
 
 def write_embeddings(encoding: Encoding, stream: Stream) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from structkit.command import Command
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, wrong_usage
 from structkit.records.jsonl import Record
 from structkit.searching.options import RunOutput, RunSettings
 from structkit.settings import setting, settings_class
@@ -25,14 +25,13 @@ class Settings(RunSettings):
 
     def __post_init__(self) -> None:
         if self.weight and len(self.weight) != len(self.runs):
-            raise UserError(
+            raise wrong_usage(
                 f"{flag('weight')} gives {len(self.weight)} weights for {len(self.runs)} runs",
                 "give one for each run",
-                status=2,
             )
         if self.method == "merge" and self.weight:
-            raise UserError(
-                f"{flag('method', 'merge')} takes no {flag('weight')}", "leave it out", status=2
+            raise wrong_usage(
+                f"{flag('method', 'merge')} takes no {flag('weight')}", "leave it out"
             )
 
 

@@ -8,7 +8,7 @@ from functools import partial, reduce
 from typing import TYPE_CHECKING
 
 from structkit.command import Command
-from structkit.errors import UserError, flag, leave_out
+from structkit.errors import UserError, flag, leave_out, wrong_usage
 from structkit.pairs.splits import add_split, drop_repeated, group_of, parse_split
 from structkit.records.fields import (
     DOCUMENT_FIELDS,
@@ -119,8 +119,8 @@ class Settings:
     def __post_init__(self) -> None:
         if self.positive_template is not None and not TEMPLATE_FIELD.search(self.positive_template):
             problem = f"{flag('positive_template', self.positive_template)} names no fields in "
-            raise UserError(
-                f"{problem}braces", "for example 'title : {title} text : {description}'", status=2
+            raise wrong_usage(
+                f"{problem}braces", "for example 'title : {title} text : {description}'"
             )
         if self.split is not None:
             parse_split(self.split)
@@ -306,9 +306,7 @@ def _main(settings: Settings, options: WorkerOptions) -> None:
     for name, others in REFUSED_OPTIONS.items():
         for each in settings_of(type(options)) if getattr(settings, name) else ():
             if each.name in others and each.is_given(each.given(options)):
-                raise UserError(
-                    f"{flag(name)} takes no {each.spelled()}", "leave one out", status=2
-                )
+                raise wrong_usage(f"{flag(name)} takes no {each.spelled()}", "leave one out")
     stream = Stream.of(
         options,
         settings,

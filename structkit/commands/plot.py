@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structkit.command import Command, Group
-from structkit.errors import UserError, flag, program
+from structkit.errors import UserError, flag, program, wrong_usage
 from structkit.extras import require
 from structkit.paths import names_of
 from structkit.progress import printable
@@ -49,10 +49,9 @@ class PictureSettings:
 
     def __post_init__(self) -> None:
         if Path(self.output).suffix not in PICTURE_ENDINGS:
-            raise UserError(
+            raise wrong_usage(
                 f"{flag('output', self.output)} names no picture format",
                 f"use one of the endings {', '.join(PICTURE_ENDINGS)}",
-                status=2,
             )
 
 

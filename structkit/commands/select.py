@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from structkit.command import Command
-from structkit.errors import UserError, flag, guess
+from structkit.errors import UserError, flag, guess, wrong_usage
 from structkit.progress import format_count, say
 from structkit.records.fields import ABSENT, flag_text, items, lookup
 from structkit.records.jsonl import Lines, Record, Records, Stage
@@ -114,10 +114,9 @@ class Condition:
         """
         match = CONDITION.fullmatch(text)
         if not match:
-            raise UserError(
+            raise wrong_usage(
                 f"{flag(name, text)} is not a condition",
                 "write FIELD=VALUE, FIELD!=VALUE, FIELD~REGEX or FIELD!~REGEX",
-                status=2,
             )
         field, sign, value = match.groups()
         pattern = pattern_of(value, name) if "~" in sign else re.compile(rf"\A{re.escape(value)}\Z")
@@ -137,10 +136,9 @@ def pattern_of(pattern: str, name: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except re.error as error:
-        raise UserError(
+        raise wrong_usage(
             f"{flag(name)}: {pattern!r} is not a regular expression ({error})",
             "put a backslash before a literal special character",
-            status=2,
         ) from None
 
 
@@ -160,7 +158,7 @@ class Changes:
         self.rename = dict(_sides(text, "rename", "OLD=NEW") for text in settings.rename)
         new = [*self.rename.values()]
         for twice in {name for name in new if new.count(name) > 1}:
-            raise UserError(f"{flag('rename')} names {twice} twice", "leave one out", status=2)
+            raise wrong_usage(f"{flag('rename')} names {twice} twice", "leave one out")
         cuts = [_sides(text, "strip", "FIELD=REGEX") for text in settings.strip]
         self.strip = [(name, pattern_of(pattern, "strip")) for name, pattern in cuts]
         sides = [_sides(text, "set", "FIELD=TEXT or FIELD:=JSON") for text in settings.set]
@@ -190,7 +188,7 @@ def _sides(text: str, name: str, form: str) -> tuple[str, str]:
     """Return the two sides of an equals sign; a name is not empty."""
     left, sign, right = text.partition("=")
     if not left.rstrip(":") or not sign or (name == "rename" and not right):
-        raise UserError(f"{flag(name, text)} is incomplete", f"write {form}", status=2)
+        raise wrong_usage(f"{flag(name, text)} is incomplete", f"write {form}")
     return left, right
 
 
@@ -201,10 +199,9 @@ def _value_to_set(name: str, text: str) -> tuple[str, Any]:
     try:
         return name[:-1], orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise UserError(
+        raise wrong_usage(
             f"{flag('set', f'{name}={text}')} is not JSON ({error})",
             f"for a text write {name[:-1]}=TEXT",
-            status=2,
         ) from None
 
 
@@ -334,9 +331,7 @@ class Selection:
 def _main(settings: Settings, options: Options) -> None:
     if options.shard is not None and (settings.head or settings.sample):
         problem = f"{flag('head')} and {flag('sample')} need the whole input"
-        raise UserError(
-            f"{problem}, {flag('shard')} gives a part of it", "shard another stage", status=2
-        )
+        raise wrong_usage(f"{problem}, {flag('shard')} gives a part of it", "shard another stage")
     run_stage(COMMAND, settings, options)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from structkit import registry
-from structkit.errors import RECORD_REMEDY, UserError, flag, missing, unknown
+from structkit.errors import RECORD_REMEDY, UserError, flag, missing, unknown, wrong_usage
 from structkit.formats.rows import (
     BracketRows,
     ColumnRows,
@@ -328,10 +328,9 @@ class FormatParts:
                 return name
         if len({self.parts[name].files for name in known}) == 1:
             return known[0]
-        raise UserError(
+        raise wrong_usage(
             f"{input_name(base)} may be any part of {self.name}",
             f"name it with {flag('part')}: {', '.join(known)}",
-            status=2,
         )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import orjson
 
-from structkit.errors import UserError, flag, missing
+from structkit.errors import flag, missing, wrong_usage
 from structkit.progress import say
 from structkit.records.fields import ABSENT, flag_text, lookup
 from structkit.records.jsonl import Record, ReplayBuffer, may_be_rounded
@@ -98,7 +98,7 @@ def parse_split(text: str) -> list[tuple[str, float]]:
     sums = all(share >= 0 for share in shares) and abs(sum(shares) - 1) <= 1e-6
     if len(names) < len(parts) or not sums:
         problem = f"{flag('split', text)} is not NAME:SHARE,NAME:SHARE with distinct names and "
-        raise UserError(f"{problem}shares that sum to 1", "for example train:0.9,dev:0.1", status=2)
+        raise wrong_usage(f"{problem}shares that sum to 1", "for example train:0.9,dev:0.1")
     return [(name, share) for (name, _, _), share in zip(parts, shares, strict=True)]
 
 

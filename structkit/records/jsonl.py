@@ -25,7 +25,7 @@ from typing import Any, BinaryIO, Protocol
 
 import orjson
 
-from structkit.errors import RECORD_REMEDY, UserError, flag, missing, surface
+from structkit.errors import RECORD_REMEDY, UserError, flag, missing, surface, wrong_usage
 from structkit.extras import require
 from structkit.processes import Result
 from structkit.progress import say
@@ -56,10 +56,9 @@ def max_record_bytes() -> int:
     """
     text = os.environ.get(MAX_RECORD_VARIABLE, str(DEFAULT_MAX_RECORD_BYTES))
     if not text.isdecimal() or not 1 <= int(text) <= 2**40:
-        raise UserError(
+        raise wrong_usage(
             f"{MAX_RECORD_VARIABLE}={text} is not a number from 1 to {2**40:,}",
             "set it to a number of bytes, or unset it",
-            status=2,
         )
     return int(text)
 
@@ -354,8 +353,8 @@ class Shard:
         index, slash, count = text.partition("/")
         if slash and index.isdecimal() and count.isdecimal() and int(index) < int(count):
             return cls(int(index), int(count))
-        raise UserError(
-            f"{flag('shard', text)} is not I/N with 0 <= I < N", "the first of 4 is 0/4", status=2
+        raise wrong_usage(
+            f"{flag('shard', text)} is not I/N with 0 <= I < N", "the first of 4 is 0/4"
         )
 
     def holds(self, name: str) -> bool:

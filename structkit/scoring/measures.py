@@ -17,7 +17,7 @@ import numpy as np
 from ir_measures.measures.base import registry
 from numpy.typing import NDArray
 
-from structkit.errors import UserError, guess
+from structkit.errors import UserError, guess, wrong_usage
 from structkit.reproducibility import key
 from structkit.scoring.qrels import MAX_RELEVANCE, Qrels
 from structkit.scoring.runs import Run, ranking, trec_eval_scores
@@ -48,7 +48,7 @@ def measure(name: str) -> ir_measures.Measure:
     example = "for example nDCG@10, RR@10, R@100, Success@5, P(rel=2)@1, AP"
     if found not in registry:
         guessed = guess(base, known.values())
-        raise UserError(f"unknown measure {name!r}", f"{guessed}{example}", status=2)
+        raise wrong_usage(f"unknown measure {name!r}", f"{guessed}{example}")
     try:
         measure = ir_measures.parse_measure(found + name[len(base) :])
         measure.validate_params()  # type: ignore[no-untyped-call]
@@ -61,12 +61,12 @@ def measure(name: str) -> ir_measures.Measure:
             raise ValueError
     except (ValueError, SyntaxError, TypeError, AssertionError, MemoryError, RecursionError):
         names = ("@k" if each == "cutoff" else each for each in registry[found].SUPPORTED_PARAMS)
-        raise UserError(
-            f"unknown measure {name!r}", f"{found} takes {', '.join(names)}; {example}", status=2
+        raise wrong_usage(
+            f"unknown measure {name!r}", f"{found} takes {', '.join(names)}; {example}"
         ) from None
     if not any(each.is_available() for each in offers):
         needs = offers[0].install_instructions()
-        raise UserError(f"structkit does not compute {name}", f"{needs}; {example}", status=2)
+        raise wrong_usage(f"structkit does not compute {name}", f"{needs}; {example}")
     return measure
 
 

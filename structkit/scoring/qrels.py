@@ -9,7 +9,7 @@ from itertools import dropwhile, islice
 from math import gcd, lcm
 from typing import NamedTuple
 
-from structkit.errors import UserError, flag, unknown
+from structkit.errors import UserError, flag, unknown, wrong_usage
 from structkit.records.jsonl import Record
 from structkit.scoring.runs import (
     DocumentRow,
@@ -176,4 +176,4 @@ def parse_gains(text: str) -> Gains:
 
 def _wrong_gains(text: str, problem: str) -> UserError:
     problem = f"{flag('gains', repr(text))}: {problem}"
-    return UserError(problem, "for example E=1,S=0.1,C=0.01,I=0", status=2)
+    return wrong_usage(problem, "for example E=1,S=0.1,C=0.01,I=0")

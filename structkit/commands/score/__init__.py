@@ -9,7 +9,7 @@ from typing import Any, Literal
 from structkit.command import Command
 from structkit.commands.score import pairs, runs, trees
 from structkit.commands.score.scored import Compared, Scored, TableOptions, write_scores
-from structkit.errors import UserError, flag
+from structkit.errors import flag, wrong_usage
 from structkit.records.jsonl import Record
 from structkit.settings import setting, setting_of, settings_class, settings_of
 
@@ -44,19 +44,17 @@ class Settings(runs.Settings, trees.Settings):
     def __post_init__(self) -> None:
         if (self.task is None) == (self.qrels is None):
             qrels, task = setting_of(Settings, "qrels"), flag("task")
-            raise UserError(
+            raise wrong_usage(
                 f"score needs either {qrels.spelled()} or {task}",
                 f"{qrels.remedy()}, or name a {task}",
-                status=2,
             )
         for each in settings_of(Settings):
             homes = [task for task, (_, kind) in TASKS.items() if hasattr(kind, each.name)]
             if homes and self.task not in homes and each.is_given(each.given(self)):
                 flags = (flag("task", task) if task else flag("qrels") for task in homes)
-                raise UserError(
+                raise wrong_usage(
                     f"{flag(each.name)} goes with {' or '.join(flags)}",
                     "give both, or leave it out",
-                    status=2,
                 )
         TASKS[self.task][1].check(self)
 

@@ -11,7 +11,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from structkit.commands.score.scored import QRELS_GROUP, Compared, by_name
-from structkit.errors import UserError, flag, missing
+from structkit.errors import UserError, flag, missing, wrong_usage
 from structkit.records.jsonl import Record, Records, input_name
 from structkit.settings import file_setting, setting, settings_class
 
@@ -95,7 +95,7 @@ class Settings(Compared):
         }
         for problem, is_there in problems.items():
             if is_there:
-                raise UserError(problem, "give both, or leave it out", status=2)
+                raise wrong_usage(problem, "give both, or leave it out")
 
 
 def score_runs(settings: Settings) -> Iterator[Record]:
@@ -105,10 +105,9 @@ def score_runs(settings: Settings) -> Iterator[Record]:
     names = _measure_names(settings.measures)
     against = by_name(settings.compare)
     if settings.compare and len({*settings.runs, *settings.compare}) == 1:
-        raise UserError(
+        raise wrong_usage(
             f"{flag('compare', settings.compare[0])} is the run itself",
             "name another run",
-            status=2,
         )
     asked = read_values(settings.queries, settings.by)
     judgements = Judgements(settings.qrels or "", list(asked), settings.gains, settings.passages)
@@ -138,7 +137,7 @@ def _measure_names(measures: Sequence[str]) -> list[str]:
     found = (name for each in measures for name in MEASURE_NAME.findall(each))
     names = list(dict.fromkeys(found))
     if not names:
-        raise UserError(f"{flag('measures')} names none", "for example nDCG@10 R@100", status=2)
+        raise wrong_usage(f"{flag('measures')} names none", "for example nDCG@10 R@100")
     for name in names:
         measure(name)
     return names

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from structkit.errors import UserError, flag, unknown
+from structkit.errors import UserError, flag, unknown, wrong_usage
 from structkit.paths import names_of
 from structkit.records.jsonl import Record
 from structkit.records.output import write_drawn
@@ -86,8 +86,8 @@ def limit_of(text: str) -> tuple[str, float]:
     except ValueError:
         lowest = math.nan
     if math.isnan(lowest):
-        raise UserError(
-            f"{flag('fail_below', text)} is not MEASURE=VALUE", "write it as nDCG@10=0.6", status=2
+        raise wrong_usage(
+            f"{flag('fail_below', text)} is not MEASURE=VALUE", "write it as nDCG@10=0.6"
         )
     return name, lowest
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from structkit.commands.score.scored import Scored
-from structkit.errors import UserError, flag, program
+from structkit.errors import UserError, flag, program, wrong_usage
 from structkit.records.jsonl import Record, Records, input_name, parse_each, text_field
 from structkit.settings import file_setting, settings_class
 from structkit.structure import Span
@@ -35,10 +35,9 @@ class Settings(Scored):
 
     def check(self) -> None:
         if self.gold is None:
-            raise UserError(
+            raise wrong_usage(
                 f"{flag('gold')} goes with {flag('task', 'trees')}",
                 "give both, or leave it out",
-                status=2,
             )
 
 
