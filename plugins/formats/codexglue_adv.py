@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from structkit import plugin
-from structkit.errors import RECORD_REMEDY, UserError
 from structkit.formats.codesearchnet import function_row
 from structkit.formats.interchange import Fields, Part, Parts, Row
 from structkit.records.jsonl import Record
@@ -41,14 +40,10 @@ def write_function(record: Fields) -> Row:
 
 def read_query(row: Fields) -> Record:
     """Return the documentation of a function: its `url` is the query's id in predictions."""
-    tokens = row.pop_field("docstring_tokens", kind=list, default=None)
     text = row.pop_field("docstring", default=None)
-    if text is None and tokens is None:
-        raise UserError('fields "docstring" and "docstring_tokens" are missing', RECORD_REMEDY)
-    return {
-        "id": row.pop_field("url"),
-        "query": " ".join(map(str, tokens)) if text is None else text,
-    }
+    if text is None:
+        text = " ".join(map(str, row.pop_field("docstring_tokens", kind=list)))
+    return {"id": row.pop_field("url"), "query": text}
 
 
 def read_judgement(row: Fields) -> Record:

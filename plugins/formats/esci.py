@@ -76,9 +76,9 @@ def read_product(row: Fields) -> Record:
 
 def write_product(record: Fields) -> Row:
     """Return a row of the products."""
-    row = write_id(record, "id") | {"product_title": record.pop_field("title", default=None)}
+    row = write_id(record, "id")
     for theirs, ours in PRODUCT_FIELDS.items():
-        row[theirs] = row.get(theirs) or record.pop_field(ours, default=None)
+        row[theirs] = record.pop_field(ours, default=None)
     bullets = record.pop_texts("bullets")
     if any("\n" in item for item in bullets):
         raise UserError('an item of "bullets" holds a line break', "write one item per line")

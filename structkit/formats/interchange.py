@@ -322,9 +322,8 @@ class FormatParts:
     def _part_of(self, files: Sequence[str], known: Sequence[str]) -> str:
         """Return the part, one of `known`, that files hold: by name, or the only one."""
         base = _file_name(files)
-        standard = {name: [*map(os.path.basename, self.parts[name].files)] for name in known}
-        for name, names in standard.items():
-            if any(fnmatch(base, each) for each in names):
+        for name in known:
+            if any(fnmatch(base, os.path.basename(each)) for each in self.parts[name].files):
                 return name
         if len({self.parts[name].files for name in known}) == 1:
             return known[0]

@@ -64,7 +64,7 @@ class LexicalIndex:
             raise UserError("the corpus holds no words", "name the field of its text")
         options = options or WordOptions()
         built = {"k1": options.k1, "b": options.b} | given_options(options)
-        scores = postings.all_scores(built["k1"], built["b"])
+        scores = postings.all_scores(options.k1, options.b)
         number = {word: place for place, word in enumerate(postings.words)}
         return cls(doc_ids, number, postings.starts, postings.documents, scores, built)
 
