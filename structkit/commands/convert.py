@@ -81,27 +81,6 @@ class Job:
     rows: RowReader | None = None  # opened already, where the first one showed the part
 
 
-class LostFields:
-    """Counts of the fields that the target cannot hold."""
-
-    def __init__(self, where: str) -> None:
-        self.where = where
-        self.counts: Counter[str] = Counter()
-
-    def add(self, left: Record, number: int) -> None:
-        """Count the fields not written; an id that the row's number gives back is not lost."""
-        for name, value in left.items():
-            if value is not None and (name != "id" or value != str(number)):
-                self.counts[name] += 1
-
-    def tell(self) -> None:
-        """Report what was lost, in one line."""
-        if self.counts:
-            counts = self.counts.most_common()
-            fields = [f"{name} ({format_count(count, 'record')})" for name, count in counts]
-            say(f"{self.where} cannot hold: {', '.join(fields)}")
-
-
 class Conversion:
     """The work of one command: parts of the source become parts of the target."""
 
@@ -179,7 +158,7 @@ class Conversion:
     def _convert(self, job: Job, output: RowOutput, reject: Callable[[Rejected], None]) -> None:
         source, target = self.source.parts[job.part], self.target.parts[job.part]
         rows = job.rows or source.rows(job.files)
-        losses = LostFields(f"{self.target.name} {job.part}")
+        losses = Counter[str]()  # of fields that the target cannot hold
         usual, put, add = target.usual, output.write, output.add
 
         def write(row: Row) -> None:
@@ -203,18 +182,25 @@ class Conversion:
                     pass
         if not rows.count:
             say_empty(job.files)
-        losses.tell()
+        if losses:
+            lost = (f"{name} ({format_count(n, 'record')})" for name, n in losses.most_common())
+            say(f"{self.target.name} {job.part} cannot hold: {', '.join(lost)}")
 
 
-def row_of(target: Part, records: list[Record], losses: LostFields, number: int) -> Row:
-    """Return the row of one or several records, and count fields that it cannot hold."""
+def row_of(target: Part, records: list[Record], losses: Counter[str], number: int) -> Row:
+    """Return the row of one or several records, and count fields that it cannot hold.
+
+    An id that the row's number gives back is not lost.
+    """
     assert target.write
     left = [Fields(record) for record in records]
     for record in left:
         record.setdefault("id", str(number))
     row = target.write(*left)
     for record in left:
-        losses.add(record, number)
+        for name, value in record.items():
+            if value is not None and (name != "id" or value != str(number)):
+                losses[name] += 1
     return row
 
 
