@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from structkit import plugin
-from structkit.embeddings.vectors import Floats
 from structkit.ranking.reranking import Candidate, Query
 
 
@@ -16,7 +13,7 @@ class Ranker(plugin.Ranker):
 
     weight = 0.5
 
-    def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
+    def scores(self, query: Query, hits: Sequence[Candidate]) -> list[float]:
         """Return 0 … 1 for the best hit of each file, relative to the best file; else 0."""
         sums: dict[str, float] = {}
         best: dict[str, int] = {}
@@ -24,7 +21,7 @@ class Ranker(plugin.Ranker):
             sums[hit.file] = sums.get(hit.file, 0.0) + hit.score
             if hit.score > hits[best.setdefault(hit.file, number)].score:
                 best[hit.file] = number
-        scores = np.zeros(len(hits))
+        scores = [0.0] * len(hits)
         most = max(sums.values(), default=0.0)
         for file, number in best.items():
             scores[number] = sums[file] / most if most else 0.0

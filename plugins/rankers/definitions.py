@@ -6,10 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-import numpy as np
-
 from structkit import plugin
-from structkit.embeddings.vectors import Floats
 from structkit.ranking.reranking import Candidate, Query
 from structkit.searching.words import SYMBOL_SEPARATOR, file_and_folders, plain_name, symbols
 
@@ -35,11 +32,11 @@ class Ranker(plugin.Ranker):
 
     weight = 2.0
 
-    def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
+    def scores(self, query: Query, hits: Sequence[Candidate]) -> list[float]:
         """Return 0 … 1 for each hit; at most 0.25 if the query has more words than the symbol."""
         asked, alone = symbols(query.text), len(query.text.split()) == 1
         if not asked:  # the usual case
-            return np.zeros(len(hits))
+            return [0.0] * len(hits)
         best = [
             max(
                 (
@@ -55,7 +52,7 @@ class Ranker(plugin.Ranker):
             name = re.compile(rf"\b{re.escape(asked[0][-1])}\b")
             passed = [SPELLED * ELSEWHERE * reexports(hit, name) for hit in hits]
             best = [*map(max, best, passed)]
-        return np.array(best) * (1.0 if alone else AMONG)
+        return best if alone else [AMONG * each for each in best]
 
 
 def reexports(hit: Candidate, name: re.Pattern[str]) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from structkit import plugin
 from structkit.embeddings.reading import read_embeddings, same_model
-from structkit.embeddings.vectors import Floats, Vectors
+from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, program
 from structkit.plugin import setting
 from structkit.ranking.reranking import Candidate, Query
@@ -31,11 +31,11 @@ class Ranker(plugin.Ranker):
         ..., remedy=lambda: f"name the encoded queries of {program('encode', as_='query')}"
     )
 
-    def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
+    def scores(self, query: Query, hits: Sequence[Candidate]) -> list[float]:
         """Return the sum for each hit, rounded as in a run."""
         rows = self.queries.of(query.id, "query")
         found = (self.documents.of(hit.doc_id, "document") for hit in hits)
-        return np.array([float(np.float32(maxsim(rows, each))) for each in found])
+        return [float(np.float32(maxsim(rows, each))) for each in found]
 
     @cached_property
     def documents(self) -> RowsOfTexts:

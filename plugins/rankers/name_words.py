@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from structkit import plugin
-from structkit.embeddings.vectors import Floats
 from structkit.ranking.reranking import Candidate, Query
 from structkit.searching.words import query_parts, shared_words
 
@@ -22,7 +19,7 @@ class Ranker(plugin.Ranker):
 
     weight = 0.5
 
-    def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
+    def scores(self, query: Query, hits: Sequence[Candidate]) -> list[float]:
         """Return 0 … 1 for each hit."""
         words = query_parts(query.text)
 
@@ -32,4 +29,4 @@ class Ranker(plugin.Ranker):
             headings = hit.record.get("headings")
             return HEADING * shared_words(words, str(headings[-1])) if headings else 0.0
 
-        return np.array([best(hit) for hit in hits])
+        return [best(hit) for hit in hits]

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from structkit import plugin
 from structkit.asking.path_kinds import asked_kinds, rare_kinds
-from structkit.embeddings.vectors import Floats
 from structkit.ranking.reranking import Candidate, Query
 
 
@@ -17,7 +14,7 @@ class Ranker(plugin.Ranker):
 
     weight = 1.0
 
-    def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
+    def scores(self, query: Query, hits: Sequence[Candidate]) -> list[float]:
         """Return -1 for each reason to demote a hit, 0 without one."""
         asked = asked_kinds(query.text)
-        return np.array([-float(len({*rare_kinds(hit.path)} - asked)) for hit in hits])
+        return [-float(len({*rare_kinds(hit.path)} - asked)) for hit in hits]

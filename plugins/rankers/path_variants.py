@@ -9,11 +9,8 @@ from functools import lru_cache
 from itertools import chain
 from posixpath import splitext
 
-import numpy as np
-
 from structkit import plugin
 from structkit.asking.path_kinds import folders_and_name
-from structkit.embeddings.vectors import Floats
 from structkit.ranking.reranking import Candidate, Query
 from structkit.searching.words import name_parts
 
@@ -28,12 +25,12 @@ class Ranker(plugin.Ranker):
 
     weight = 1.0
 
-    def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
+    def scores(self, query: Query, hits: Sequence[Candidate]) -> list[float]:
         """Return -1 for each reason to demote a hit, 0 without one."""
         paths, asked = {hit.path for hit in hits}, name_parts(query.text)
         older, headers = older_versions(paths, asked), headers_of_sources(paths, asked)
         reasons = Counter(chain(older, headers, windows_variants(paths, asked)))
-        return np.array([-float(reasons[hit.path]) for hit in hits])
+        return [-float(reasons[hit.path]) for hit in hits]
 
 
 def headers_of_sources(paths: Collection[str], asked: Collection[str]) -> set[str]:

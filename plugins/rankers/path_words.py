@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from structkit import plugin
-from structkit.embeddings.vectors import Floats
 from structkit.ranking.reranking import Candidate, Query
 from structkit.searching.words import file_and_folders, query_parts, related_terms
 
@@ -23,18 +22,18 @@ class Ranker(plugin.Ranker):
 
     weight = 1.5
 
-    def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
+    def scores(self, query: Query, hits: Sequence[Candidate]) -> list[float]:
         """Return 0 … 1 for each hit."""
         words = query_parts(query.text)
         paths = list(dict.fromkeys(hit.path for hit in hits))
         if not words:
-            return np.zeros(len(hits))
+            return [0.0] * len(hits)
         matched = np.array([matches(words, path) for path in paths])  # (files, words)
         rarity = np.log1p(len(paths) / (np.count_nonzero(matched, axis=0) + 0.5))  # (words,)
         covered = matched @ (rarity / rarity.sum())  # (files,)
         named = np.array([share_of_name(words, path) for path in paths])  # (files,)
         scores = dict(zip(paths, np.sqrt(covered * named).tolist(), strict=True))
-        return np.array([scores[hit.path] for hit in hits])
+        return [scores[hit.path] for hit in hits]
 
 
 def matches(words: Sequence[str], path: str) -> list[float]:

@@ -89,5 +89,6 @@ def kinds(text: str, paths: list[str]) -> Floats:
     rankers = Weights({"path-kinds": None, "path-variants": None}).ranking().rankers
     asked = Query("", "windows" if "windows" in text.lower() else "")  # a system, by the word
     hits = [Candidate(path, 0, {"path": path}) for path in paths]
-    demoted: Floats = np.sum([ranker.scores(asked, hits) for ranker, _ in rankers], 0)
+    scores = [np.asarray(ranker.scores(asked, hits)) for ranker, _ in rankers]
+    demoted: Floats = np.sum(scores, 0)
     return demoted

@@ -70,7 +70,7 @@ class Ranker(Contract):
     """Its weight where none is given; the search's own scores are 0 … 1."""
 
     @abstractmethod
-    def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
+    def scores(self, query: Query, hits: Sequence[Candidate]) -> Sequence[float] | Floats:
         """Return a score for each hit of a query, (hits,): 0 … 1, or below 0 to demote it."""
 
 
@@ -153,7 +153,7 @@ def rerank(
     candidates = candidates_of(hits, records)
     total = ranking.search * np.array([each.score for each in candidates])  # (hits,)
     for ranker, weight in ranking.rankers:
-        total += weight * ranker.scores(query, candidates)
+        total += weight * np.asarray(ranker.scores(query, candidates))
     summed = dict(zip((each.doc_id for each in candidates), total.tolist(), strict=True))
     files = {each.doc_id: each.file for each in candidates}
     best = {hit.doc_id: hit.best for hit in hits}

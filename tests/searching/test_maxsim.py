@@ -157,7 +157,7 @@ def test_the_ranker_gives_the_scores_of_the_search(folder):
     ((ranker, _),) = Weights({"maxsim": 1.0}).ranking(flags).rankers
     hits = [row for row in run(folder) if row["query_id"] == "q1"]
     some = [Candidate(row["doc_id"], 0.0, {}) for row in hits]
-    assert [row["score"] for row in hits] == ranker.scores(Query("q1", ""), some).tolist()
+    assert [row["score"] for row in hits] == ranker.scores(Query("q1", ""), some)
 
 
 def test_files_of_rows_belong_together(folder, tmp_path):
