@@ -50,8 +50,12 @@ def cut_lines(lines: Sequence[str], root: tree_sitter.Node | None, maximum: int)
         )
     else:
         pieces = _along_tree(_LineGroup((0, len(lines)), [root]), fits)
-    trimmed = (_trim(lines, rows) for rows in pieces)
-    return [rows for rows in trimmed if rows[0] < rows[1]]
+    spans: list[LineSpan] = []
+    for piece in pieces:
+        filled = [row for row in range(*piece) if lines[row].strip()]
+        if filled:
+            spans.append((filled[0], filled[-1] + 1))
+    return spans
 
 
 def _along_tree(whole: _LineGroup, fits: Fits) -> list[LineSpan]:
@@ -138,13 +142,3 @@ def _merge(pieces: list[LineSpan], fits: Fits) -> list[LineSpan]:
         else:
             merged.append(piece)
     return merged
-
-
-def _trim(lines: Sequence[str], rows: LineSpan) -> LineSpan:
-    """Return the lines without blank ones at both ends."""
-    first, end = rows
-    while first < end and not lines[first].strip():
-        first += 1
-    while first < end and not lines[end - 1].strip():
-        end -= 1
-    return first, end

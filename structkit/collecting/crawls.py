@@ -65,9 +65,9 @@ def captures(handle: Any, maximum: int) -> Iterator[Capture]:
             if not line:
                 return
             record = loader.parse_record_stream(stream, line)
-            named = record.rec_headers.get_header("WARC-Target-URI")
-            if record.rec_type in CAPTURE_TYPES and not (named or "").startswith(NON_PAGE_SCHEMES):
-                address = named or "(no address)"
+            named = record.rec_headers.get_header("WARC-Target-URI") or "(no address)"
+            if record.rec_type in CAPTURE_TYPES and not named.startswith(NON_PAGE_SCHEMES):
+                address = named
             if record.length is None:
                 raise ValueError("a record has no Content-Length")
             if address:

@@ -31,10 +31,12 @@ NotePlace = Callable[[str], object]
 FileFaults = dict[str, UserError]  # why a file is not read
 
 WILDCARD = re.compile(rb"[*?[\\]")
-# tokens beside those that match one character
-STAR = b"[^/]*"  # `*`
-ANY_FOLDERS = b"(?:[^/]*+/)*?"  # `**/`
+# of a pattern as a regular expression, before its stars are written; a pattern holds no NUL
+STAR = b"\0"  # `*`
+ANY_FOLDERS = b"\0\0"  # `**/`
 ANY_REST = b".*"  # `**` at the end
+# stars, a character that may be escaped, or a backslash at the end
+SIGN = re.compile(rb"\*+|\\?.|\\", re.DOTALL)
 # of a bracket: a class, or a character that may begin a range
 BRACKET_ITEM = re.compile(rb"\[:([^]]*):\]|(?:\\(.)|([^\\]))(?:-(?:\\(.)|([^]\\])))?", re.DOTALL)
 CHARACTER_CLASSES = {
@@ -81,8 +83,8 @@ class Pattern(NamedTuple):
             return None
         if not WILDCARD.search(text):
             return cls(ignores, folders, of_path, text)
-        tokens = _tokens(text)
-        return cls(ignores, folders, of_path, text, _regex(tokens)) if tokens else None
+        regex = _with_signs(text)
+        return cls(ignores, folders, of_path, text, _with_stars(regex)) if regex else None
 
 
 def _without_trailing_blanks(line: bytes) -> bytes:
@@ -92,47 +94,50 @@ def _without_trailing_blanks(line: bytes) -> bytes:
     return line[: len(text) + 1] if slashes % 2 else text
 
 
-def _tokens(text: bytes) -> list[bytes]:
-    """Return the tokens of a pattern; none if a bracket or a backslash is left open."""
-    tokens, at = list[bytes](), 0
+def _with_signs(text: bytes) -> bytes:
+    """Return the regular expression of a pattern, but for its stars.
+
+    It is empty if a bracket or a backslash is left open.
+    """
+    regex, at = bytearray(), 0
     special = WILDCARD.search(text)
-    while at < len(text):
-        sign, start = text[at : at + 1], at
-        if sign == b"*":
-            at = len(text) - len(text[at:].lstrip(b"*"))
+    while sign := SIGN.match(text, at):
+        start, at = sign.span()
+        if sign[0].startswith(b"*"):
             # git cuts off the text before the first special character: it takes `a**/b`
             # for `a` and `**/b` (before version 2.52)
-            first = special is not None and start == special.start()
-            is_name = at - start > 1 and (first or text[start - 1 : start] == b"/")
-            if is_name and at == len(text):
-                token, width = ANY_REST, 0
-            elif is_name and text[at : at + 1] == b"/":
-                token, width = ANY_FOLDERS, 1
+            begins_name = text[start - 1 : start] == b"/" or (special and start == special.start())
+            is_double = len(sign[0]) > 1 and begins_name
+            if is_double and at == len(text):
+                regex += ANY_REST
+            elif is_double and text[at : at + 1] == b"/":
+                regex += ANY_FOLDERS
+                at += 1
             else:
-                token, width = STAR, 0
-        elif sign == b"[":
-            token, width = _bracket(text, at)
-        elif sign == b"?":
-            token, width = b"[^/]", 1
+                regex += STAR
+        elif sign[0] == b"?":
+            regex += b"[^/]"
+        elif sign[0] == b"[":
+            bracket, at = _bracket(text, at)
+            if not bracket:
+                return b""
+            regex += bracket
+        elif sign[0] == b"\\":
+            return b""
         else:
-            width = 1 + (sign == b"\\")
-            token = re.escape(text[at + width - 1 : at + width])
-        if not token:
-            return []
-        tokens.append(token)
-        at += width
-    return tokens
+            regex += re.escape(sign[0][-1:])
+    return bytes(regex)
 
 
-def _bracket(text: bytes, start: int) -> tuple[bytes, int]:
-    """Return the token of a bracket, and its width; empty if git does not understand it."""
-    negated = text[start + 1 : start + 2] in (b"!", b"^")
-    at = first = start + 1 + negated
+def _bracket(text: bytes, at: int) -> tuple[bytes, int]:
+    """Return the regular expression of an open bracket, and its end; empty if git refuses it."""
+    negated = text[at : at + 1] in (b"!", b"^")
+    at = first = at + negated
     regex = bytearray(b"(?!/)[^" if negated else b"(?!/)[")
     while at == first or text[at : at + 1] != b"]":
         item = BRACKET_ITEM.match(text, at)
         if not item or (item[1] is not None and item[1] not in CHARACTER_CLASSES):
-            return b"", 0
+            return b"", at
         if item[1] is not None:
             regex += CHARACTER_CLASSES[item[1]]
         else:
@@ -140,36 +145,24 @@ def _bracket(text: bytes, start: int) -> tuple[bytes, int]:
             regex += b"\\x%02x" % ord(low)
             regex += b"-\\x%02x" % ord(high) if low <= high else b""
         at = item.end()
-    return bytes(regex) + b"]", at + 1 - start
+    return bytes(regex) + b"]", at + 1
 
 
-def _regex(tokens: Sequence[bytes]) -> bytes:
-    """Return a regular expression whose time is bounded by pattern times text.
+def _with_stars(regex: bytes) -> bytes:
+    """Return a regular expression with its stars, whose time is bounded by pattern times text.
 
     A star matches as little as possible and is not tried again, except the last star of each kind,
     after which the text has to end.
     """
-    regex, runs = b"", _split_at(tokens, (ANY_FOLDERS, ANY_REST))
-    for number, (gap, run) in enumerate(runs, 1):
+    whole, runs = b"", regex.split(ANY_FOLDERS)
+    for number, run in enumerate(runs, 1):
+        start, *parts = run.split(STAR)
         final = number == len(runs)
-        (_, body), *parts = _split_at(run, (STAR,))
-        last = parts.pop() if parts and final else None
-        whole = gap + b"".join(body)
-        whole += b"".join(b"(?>[^/]*?%b)" % b"".join(part) for _, part in parts)
-        whole += STAR + b"".join(last[1]) if last else b""
-        regex += whole if final else b"(?>%b)" % whole
-    return regex
-
-
-def _split_at(tokens: Sequence[bytes], at: Sequence[bytes]) -> list[tuple[bytes, list[bytes]]]:
-    """Return runs of tokens, each with the separator in front of it."""
-    runs: list[tuple[bytes, list[bytes]]] = [(b"", [])]
-    for token in tokens:
-        if token in at:
-            runs.append((token, []))
-        else:
-            runs[-1][1].append(token)
-    return runs
+        last = b"[^/]*" + parts.pop() if parts and final else b""
+        folders = b"(?:[^/]*+/)*?" if number > 1 else b""
+        piece = folders + start + b"".join(b"(?>[^/]*?%b)" % part for part in parts) + last
+        whole += piece if final else b"(?>%b)" % piece
+    return whole
 
 
 class _PatternIndex:
@@ -227,15 +220,12 @@ class Patterns:
 
         An entry is the path of its folder, its name, and whether it is a folder.
         """
-        last = max(self._last(*each) for each in entries)
-        return self.ignoring[last - 1] if last else None
-
-    def _last(self, prefix: bytes, name: bytes, is_folder: bool) -> int:
         last = 0
-        for only_folders, of_path, index in self.indexes:
-            if is_folder or not only_folders:
-                last = max(last, index.last(prefix + name if of_path else name))
-        return last
+        for prefix, name, is_folder in entries:
+            for only_folders, of_path, index in self.indexes:
+                if is_folder or not only_folders:
+                    last = max(last, index.last(prefix + name if of_path else name))
+        return self.ignoring[last - 1] if last else None
 
     def choose(self, path: str) -> bool:
         """Return whether the last pattern that matches a file, or its folders, chooses it."""
@@ -264,9 +254,7 @@ class Ignoring:
     rules: tuple[tuple[Patterns, bytes], ...] = ()
 
     @classmethod
-    def above(
-        cls, folder: str, note: NotePlace = lambda place: None
-    ) -> tuple[Ignoring, FileFaults]:
+    def above(cls, folder: str, note: NotePlace) -> tuple[Ignoring, FileFaults]:
         """Return the rules of a folder from outside it, up to its repository's root.
 
         `note` gets each place that decides this before it is looked at.
@@ -289,7 +277,7 @@ class Ignoring:
         return ignoring, faults
 
     def within(
-        self, root: str, below: str, names: Collection[str], note: NotePlace = lambda place: None
+        self, root: str, below: str, names: Collection[str], note: NotePlace
     ) -> tuple[Ignoring, FileFaults]:
         """Return these rules with those of a folder's files, and the unread files.
 

@@ -27,6 +27,12 @@ NOTEBOOK = "notebook"
 RESTRUCTURED = "restructuredtext"
 ASCIIDOC = "asciidoc"
 PLAIN_TEXT = "text"
+# the content of files in these languages; those in others are code
+CONTENTS = {
+    HTML_CONTENT: HTML_CONTENT,
+    **dict.fromkeys((MARKDOWN_CONTENT, NOTEBOOK, RESTRUCTURED, ASCIIDOC), MARKDOWN_CONTENT),
+    PLAIN_TEXT: TEXT_CONTENT,
+}
 
 # languages without a plugin: their files are cut at blank lines. The tables of libraries give an
 # ending several languages, other names for them (shell for bash), and prose (.rst, .tex) among code
@@ -192,15 +198,10 @@ def content_kind(path: str, text: str, media: str = "", given: str = "") -> Cont
         language = _interpreters().get(match[1]) or _interpreters().get(bare) or language
     if language is None and given in _extensions().values():
         language = given
-    xml = "xhtml" in media.lower() if _media_language(media) else ending in ("xhtml", "xht")
-    language = _media_language(media) or language
-    if language is None:
-        return ContentKind(TEXT_CONTENT, PLAIN_TEXT)
-    if language in (NOTEBOOK, RESTRUCTURED, ASCIIDOC):
-        return ContentKind(MARKDOWN_CONTENT, language)
-    return ContentKind(
-        language if language in (HTML_CONTENT, MARKDOWN_CONTENT) else CODE_CONTENT, language, xml
-    )
+    sent = _media_language(media)
+    xml = "xhtml" in media.lower() if sent else ending in ("xhtml", "xht")
+    language = sent or language or PLAIN_TEXT
+    return ContentKind(CONTENTS.get(language, CODE_CONTENT), language, xml)
 
 
 def named_language(path: str) -> str | None:

@@ -100,9 +100,12 @@ class Notebook:
 
 def _language(metadata: dict[str, Any], cells: list[dict[str, Any]]) -> str:
     """Return the language of a kernel, in one line and without the marks of a fence."""
-    named = (metadata.get("language_info") or {}).get("name")
-    named = named or (metadata.get("kernelspec") or {}).get("language")
-    named = named or next((cell["language"] for cell in cells if "language" in cell), "")
+    of_cells = (cell["language"] for cell in cells if "language" in cell)
+    named = (
+        (metadata.get("language_info") or {}).get("name")
+        or (metadata.get("kernelspec") or {}).get("language")
+        or next(of_cells, "")
+    )
     return " ".join(_well_formed(str(named or "python")).replace("`", "").lower().split())
 
 

@@ -84,7 +84,7 @@ def definitions(tags: Sequence[Tag], length: int) -> list[GlossaryEntry]:
         last = lists[-1] if lists else None
         if tag.name == "dl":
             lists.append(None)
-        elif tag.name == "/dl" and lists:
+        elif tag.name == "/dl":
             _end_entry(lists.pop(), tag.end)
         elif tag.name in HEADINGS:
             for each in lists:
@@ -92,7 +92,7 @@ def definitions(tags: Sequence[Tag], length: int) -> list[GlossaryEntry]:
             lists.clear()
         elif tag.name == "dd" and last and last.explained == length:
             last.explained = tag.start
-        elif tag.name == "dt" and 0 < len(lists) <= MAX_GLOSSARY_DEPTH:
+        elif tag.name == "dt" and len(lists) <= MAX_GLOSSARY_DEPTH:
             if last and last.explained == length:
                 continue  # another term of the same
             _end_entry(last, tag.start)

@@ -45,7 +45,7 @@ from structkit.extras import EXTRAS, MissingPackage, install
 from structkit.processes import Child, group_by_size
 from structkit.progress import say
 from structkit.records import fields
-from structkit.records.jsonl import Record, Records, cannot_read, text_field
+from structkit.records.jsonl import Record, Records, text_field
 from structkit.records.output import dump
 from structkit.registry import canonical, fault_of
 from structkit.structure.code.grammar import MEMORY, TIMES
@@ -318,10 +318,8 @@ def _record_lines(source: Source, units: Units) -> list[bytes] | LeftOut:
         lines = [dump(_with_fields(each, source)) for each in units.records(path, text, kind)]
     except MissingPackage as error:
         return LeftOut(path, error.problem, error.remedy)
-    except UserError as error:
+    except (UserError, OSError) as error:
         return LeftOut.because(path, error)
-    except OSError as error:
-        return LeftOut.because(path, cannot_read(error))
     except MemoryError:  # it ends this process, and the file is tried alone
         raise
     except Exception as error:

@@ -41,7 +41,6 @@ ZIP_ENDINGS = (".zip", ".whl", ".jar", ".egg", ".war", EPUB_ENDING, WACZ_ENDING)
 ZSTD_ENDINGS = (".tar.zst", ".tzst")
 TAR_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", *ZSTD_ENDINGS)
 WARC_ENDINGS = (".warc", ".warc.gz")
-COMPRESSED_ENDINGS = (".gz", ".bz2", ".xz", ".zst")  # one compressed file, named without it
 
 
 def _open_zstd(path: str) -> Any:
@@ -49,6 +48,7 @@ def _open_zstd(path: str) -> Any:
     return require("compression.zstd" if new else "backports.zstd", "zstd").ZstdFile(path)
 
 
+# of one compressed file, which is named without its ending
 OPENERS: dict[str, Callable[[str], Any]] = {
     ".gz": gzip.GzipFile,
     ".bz2": bz2.BZ2File,
@@ -100,8 +100,13 @@ class LeftOut:
     fault: bool = False
 
     @classmethod
-    def because(cls, path: str, error: UserError) -> LeftOut:
-        """Return a path that is skipped because of an error."""
+    def because(cls, path: str, error: Exception) -> LeftOut:
+        """Return a path that is skipped because of an error; a library may raise any."""
+        if isinstance(error, OSError) and error.strerror:
+            error = cannot_read(error)
+        if not isinstance(error, UserError):
+            problem = f"cannot be read: {str(error) or type(error).__name__}"
+            error = UserError(problem, "copy it again, or unpack it where it is locked")
         return cls(path, error.problem, error.remedy, fault=True)
 
     @property
@@ -207,7 +212,7 @@ class Walk:
             else:
                 yield LeftOut.because(shown, UserError(*NOT_REGULAR))
         except OSError as error:
-            yield LeftOut.because(shown, cannot_read(error))
+            yield LeftOut.because(shown, error)
 
     def _folder(self, shown: str, path: str) -> Iterator[Found]:
         """Yield all files of a folder, depth first; links are not followed, so each comes once."""
@@ -239,7 +244,7 @@ class Walk:
             finally:
                 os.close(descriptor)
         except OSError as error:
-            return [(here, LeftOut.because(here.path("") or ".", cannot_read(error)))]
+            return [(here, LeftOut.because(here.path("") or ".", error))]
         if self.options.no_ignore:
             return [(here, entry) for entry in entries]
         names = {entry.name for entry in entries}
@@ -281,7 +286,7 @@ class Walk:
         try:
             return Source(path, real, status=os.lstat(real), root=here.root)
         except OSError as error:
-            return LeftOut.because(path, cannot_read(error))
+            return LeftOut.because(path, error)
 
 
 @dataclass(frozen=True)
@@ -333,7 +338,7 @@ def is_packed(path: str) -> bool:
     >>> is_packed("a.tar.gz"), is_packed("a.gz"), is_packed("a.py")
     (True, True, False)
     """
-    return path.lower().endswith((*ZIP_ENDINGS, *TAR_ENDINGS, *WARC_ENDINGS, *COMPRESSED_ENDINGS))
+    return path.lower().endswith((*ZIP_ENDINGS, *TAR_ENDINGS, *WARC_ENDINGS, *OPENERS))
 
 
 class Member(NamedTuple):
@@ -383,7 +388,7 @@ class Archive:
         except UserError:  # the extra is missing
             raise
         except Exception as error:  # a library may raise any for what is cut, damaged or locked
-            yield LeftOut.because(self.shown, _damage(error))
+            yield LeftOut.because(self.shown, error)
 
     def _files(self, members: Iterator[Member]) -> Iterator[Found]:
         last: dict[str, Member] = {}  # of two with the same name the later counts, as in unpacking
@@ -408,7 +413,7 @@ class Archive:
             with member.open() or io.BytesIO() as handle:
                 return Source(path, data=handle.read(self.maximum + 1))
         except Exception as error:
-            return LeftOut.because(path, _damage(error))
+            return LeftOut.because(path, error)
 
     def _chapters(self, zipped: zipfile.ZipFile, chapters: Sequence[Chapter]) -> Iterator[Found]:
         """Yield the chapters of a book in its reading order; other files find and style them."""
@@ -434,7 +439,7 @@ class Archive:
                         with zipfile.ZipFile(handle) as inner:
                             yield from crawl._crawls(inner, inside=True)
             except Exception as error:  # of this file; the others are read
-                yield LeftOut.because(crawl.shown, _damage(error))
+                yield LeftOut.because(crawl.shown, error)
         if not crawls:
             why = UserError("holds no WARC", "look at it with unzip -l")
             yield LeftOut.because(self.shown, why)
@@ -444,7 +449,7 @@ class Archive:
         for capture in captures(handle, self.maximum):
             path = self.addresses.take(capture.address) if capture.address else self.shown
             if capture.problem:
-                yield LeftOut.because(path, _damage(capture.problem))
+                yield LeftOut.because(path, capture.problem)
             elif capture.data is None:
                 yield LeftOut(path, "an error page of a server", "leave it out")
             else:
@@ -468,10 +473,3 @@ def _tar_members(unpacked: tarfile.TarFile, name: str) -> Iterator[Member]:
         # a file with two names is stored once, with a link to it
         found = info.isreg() or (info.islnk() and info.linkname in files)
         yield Member(info.name, partial(unpacked.extractfile, info), not found)
-
-
-def _damage(error: Exception) -> UserError:
-    if isinstance(error, OSError) and error.strerror:
-        return cannot_read(error)
-    problem = str(error) or type(error).__name__
-    return UserError(f"cannot be read: {problem}", "copy it again, or unpack it where it is locked")
