@@ -75,7 +75,7 @@ class AsciiDocPage(Page):
         self._title = ""
         self._at_top = True  # where the title of the document stands
         self._attributes: dict[str, str] = {}
-        self._found: list[Heading] = []
+        self.headings: list[Heading] = []  # of sections
         self._prose: list[int] = []  # lines outside of blocks
         self._table_lines: list[_TableLines] = []
         self._read()
@@ -137,7 +137,7 @@ class AsciiDocPage(Page):
             self._title = text
             return
         anchor = next(filter(None, explicit.groups())) if explicit else self._section_id(text)
-        self._found.append(Heading(found.level, text, found.start, anchor))
+        self.headings.append(Heading(found.level, text, found.start, anchor))
 
     def _plain(self, text: str) -> str:
         """Return a text of a line without anchors, marks and macros, attributes replaced."""
@@ -148,7 +148,7 @@ class AsciiDocPage(Page):
     def _section_id(self, text: str) -> str:
         """Return the id that Asciidoctor makes of a title."""
         prefix = self._attributes.get("idprefix", "_")
-        separator = self._attributes.get("idseparator", "_")[:1]
+        separator = self._ids.separator
         name = prefix + NOT_IN_ID.sub("", text.lower().replace(" -- ", ""))  # a dash is no sign
         if separator:
             name = re.sub(rf"[ .{re.escape(separator)}-]+", separator, name)
@@ -164,15 +164,10 @@ class AsciiDocPage(Page):
     def _declared_title(self) -> str:
         return self._title or super()._declared_title()
 
-    @property
-    def headings(self) -> list[Heading]:
-        """The titles of sections, with their ids."""
-        return self._found
-
     @cached_property
     def _glossary(self) -> list[GlossaryEntry]:
         """The entries of description lists, each with its term."""
-        ends = [*(heading.start for heading in self._found), len(self.lines)]
+        ends = [*(heading.start for heading in self.headings), len(self.lines)]
         entries: list[GlossaryEntry] = []
         is_open = has_text = False
         for row in self._prose:

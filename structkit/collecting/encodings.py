@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import re
 from collections import Counter
-from collections.abc import Iterable
 from functools import cache
 
 import webencodings
@@ -48,7 +47,6 @@ BEYOND_LATIN_CODECS = (
     "cp932 euc-jp gb18030 big5 cp949 cp1251 koi8-r koi8-u iso8859-5 cp866 cp1253 iso8859-7 cp1255 "
     "cp1256 cp874"
 ).split()
-WINDOWS_CODECS = {"iso8859-2": "cp1250", "iso8859-7": "cp1253"}
 # … and how much more probable than that one another must be. On the translations of Django 5.2
 # into 33 languages (2026-11-26) no Western text was read wrongly; of 2,500 characters, none of 45
 # other pairs of language and encoding but Estonian's, whose letters agree with the default's
@@ -92,11 +90,12 @@ def decode(data: bytes, language: str = "", media: str = "") -> str:
 def declaration(data: bytes, language: str) -> str | None:
     """Return the encoding that a file declares by its language's rule, in Python's name."""
     if language == "html":
-        return _page_encoding(data)
-    rule = _encoding_rules().get(language)
-    match = rule.match(data) if rule else None
-    label = next(filter(None, match.groups()), b"").decode("latin-1") if match else ""
-    codec = _web_codec(label) if language in ("css", "xml") else _python_codec(label)
+        codec = _page_encoding(data)
+    else:
+        rule = _encoding_rules().get(language)
+        match = rule.match(data) if rule else None
+        label = next(filter(None, match.groups()), b"").decode("latin-1") if match else ""
+        codec = _web_codec(label) if language in ("css", "xml") else _python_codec(label)
     # who could read the declaration did not need it
     return "utf-8" if codec and codec.startswith("utf-16") else codec
 
@@ -114,20 +113,15 @@ def _encoding_rules() -> dict[str, re.Pattern[bytes]]:
 
 def _page_encoding(data: bytes) -> str | None:
     page = data[:SAMPLE_BYTES].decode("latin-1")
-    head = ((match[1] or "", match[0]) for match in MARKUP.finditer(page[:PRESCAN_BYTES]))
-    found = _first_meta_encoding(head) or declaration(data, "xml")
+    # of the first `<meta>` that declares one (HTML standard, section 13.2.3.2)
+    head = MARKUP.finditer(page[:PRESCAN_BYTES])
+    declared = (_meta_encoding(match[1] or "", match[0]) for match in head)
+    found = next(filter(None, declared), None) or declaration(data, "xml")
     if found or "charset" not in page[PRESCAN_BYTES:].lower():
         return found
-    # a parser goes by a `<meta>` further below, too, where it is no text
-    return _first_meta_encoding((tag.name, page[tag.start : tag.end]) for tag in tags(page))
-
-
-def _first_meta_encoding(tags: Iterable[tuple[str, str]]) -> str | None:
-    """Return the encoding of the first `<meta>` tag that declares one (HTML, section 13.2.3.2)."""
-    for name, tag in tags:
-        if name.lower() == "meta" and tag.endswith(">") and (codec := _meta_encoding(tag)):
-            return "utf-8" if codec.startswith("utf-16") else codec
-    return None
+    # a parser goes by one further below, too, where it is no text
+    declared = (_meta_encoding(tag.name, page[tag.start : tag.end]) for tag in tags(page))
+    return next(filter(None, declared), None)
 
 
 def _media_encoding(media: str) -> str | None:
@@ -156,8 +150,10 @@ def _python_codec(label: str) -> str | None:
     return _web_codec(label) or _web_codec(name) or name
 
 
-def _meta_encoding(tag: str) -> str | None:
-    """Return the encoding that a `<meta>` tag declares; `charset` counts before a content type."""
+def _meta_encoding(name: str, tag: str) -> str | None:
+    """Return the encoding that a `<meta>` declares; `charset` counts before a content type."""
+    if name.lower() != "meta" or not tag.endswith(">"):
+        return None
     found = attributes(tag)
     if "charset" in found:
         return _web_codec(found["charset"])
@@ -195,10 +191,7 @@ def _guess(data: bytes, wrong: int) -> str:
     for at in range(0, len(lines), size):
         piece = b"".join(lines[at : at + size])
         votes[_guess_of_piece(piece)] += len(piece.translate(None, ASCII_BYTES))
-    codec = votes.most_common(1)[0][0]
-    controls = len(sample) - len(sample.translate(None, bytes(range(0x80, 0xA0))))
-    # where ISO's have controls, Windows' have quotes, dashes and a few letters
-    return WINDOWS_CODECS.get(codec, codec) if 50 * controls > sum(votes.values()) else codec
+    return votes.most_common(1)[0][0]
 
 
 def _guess_of_piece(piece: bytes) -> str:

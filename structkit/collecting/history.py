@@ -196,8 +196,6 @@ def _nul_separated(stream: IO[bytes]) -> Iterator[bytes]:
         *whole, rest = (rest + block).split(b"\0")
         for word in whole:
             yield word.removeprefix(b"\n")
-    if rest.strip():
-        yield rest.strip()
 
 
 class Blobs:

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 from structkit.errors import UserError, flag
@@ -259,17 +260,18 @@ class Ignoring:
 
         `note` gets each place that decides this before it is looked at.
         """
-        places = [folder]
-        note(os.path.join(folder, GIT_FOLDER))
-        while not os.path.lexists(os.path.join(places[-1], GIT_FOLDER)):
-            places.append(os.path.dirname(places[-1]))
+        places: list[str] = []  # from the outermost
+        for place in (folder, *map(str, Path(folder).parents)):
+            places.insert(0, place)
             for name in (GIT_FOLDER, *IGNORE_FILES):
-                note(os.path.join(places[-1], name))
-            if places[-1] == places[-2]:  # there is no repository
-                return cls(), {}
+                note(os.path.join(place, name))
+            if os.path.lexists(os.path.join(place, GIT_FOLDER)):
+                break
+        else:  # there is no repository
+            return cls(), {}
         ignoring, faults = cls(), FileFaults()
         names: Sequence[str] = (GIT_FOLDER, *IGNORE_FILES)
-        for inner, outer in reversed(list(pairwise(places))):
+        for outer, inner in pairwise(places):
             ignoring, more = ignoring.within(outer, "", names, note)
             faults |= {os.path.join(outer, name): error for name, error in more.items()}
             ignoring = ignoring.inside(os.path.basename(inner))

@@ -207,7 +207,7 @@ class Page:
         """The title, declared or the first heading; empty if there is neither."""
         return self._declared_title() or next((each.text for each in self.headings), "")
 
-    @property
+    @cached_property
     def headings(self) -> list[Heading]:
         """The headings in order."""
         return []

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
-from operator import itemgetter
+from operator import attrgetter
 from traceback import walk_tb
 
 from structkit.collecting.asciidoc import AsciiDocPage
@@ -153,21 +153,21 @@ def _chunk_units(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUn
     lines = _text_lines(text)
     root = program.tree.root_node if program else None
     definitions = program.definitions if program else []
-    starts = [each.top if units.symbols else each.row for each in definitions]
-    coming = sorted(zip(starts, definitions, strict=True), key=itemgetter(0))[::-1]
-    here: list[tuple[int, Definition]] = []  # those with a line in the chunk
+    start = attrgetter("top" if units.symbols else "row")
+    coming = sorted(definitions, key=start)[::-1]
+    here: list[Definition] = []  # those with a line in the chunk
     for first, end in cut_lines(lines, root, units.chunk_chars):
-        here = [each for each in here if first <= each[1].end_row]
-        while coming and coming[-1][0] < end:
+        here = [each for each in here if first <= each.end_row]
+        while coming and start(coming[-1]) < end:
             here.append(coming.pop())
         unit: Record = {"lines": [first + 1, end]}
         if program:
-            unit["scope"] = _scope([each for _, each in here], first)
-            unit["names"] = [each.path for _, each in here if first <= each.row < end]
-            if units.symbols:
-                unit["symbols"] = [
-                    (each.path, top + 1, each.signature + 1, each.end_row + 1) for top, each in here
-                ]
+            unit["scope"] = _scope(here, first)
+            unit["names"] = [each.path for each in here if first <= each.row < end]
+        if units.symbols and program:
+            unit["symbols"] = [
+                (each.path, each.top + 1, each.signature + 1, each.end_row + 1) for each in here
+            ]
         code = "".join(lines[first:end]).rstrip("\r\n")
         yield NAMED_BY_LINES, {**unit, TEXT_FIELDS[kind.name]: code}
 

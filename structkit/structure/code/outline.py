@@ -102,7 +102,7 @@ class Definition:
         """Its kind and name, as in the scope of its contents."""
         return f"{self.kind} {self.owner}.{self.name}" if self.owner else f"{self.kind} {self.name}"
 
-    @property
+    @cached_property
     def top(self) -> int:
         """Its first row with the comments that stand directly before it."""
         top = self.whole.start_point.row
