@@ -194,10 +194,8 @@ class AsciiDocPage(Page):
         cells = self._cells(lines)
         first_line = [cell for row, cell in cells if row == cells[0][0]]
         declared = COLUMNS.search(lines.attributes)
-        if declared and declared[1]:
-            columns = int(declared[1])
-        elif declared:
-            columns = declared[2].count(",") + 1
+        if declared:
+            columns = int(declared[1] or declared[2].count(",") + 1)
         else:
             columns = sum(cell.columns for cell in first_line)
         below_first = self.lines[lines.start + 1 : lines.start + 2]

@@ -263,8 +263,11 @@ def _extensions() -> dict[str, str]:
 @cache
 def _claims(ending: str) -> list[tuple[str, re.Pattern[str]]]:
     """Return the languages that claim files with another one's extension, each by a pattern."""
-    claims = [(name, signs.claims) for name, signs in _languages() if len(signs.claims) == 2]
-    return [(name, re.compile(pattern)) for name, (own, pattern) in claims if own == ending]
+    return [
+        (name, re.compile(signs.claims[1]))
+        for name, signs in _languages()
+        if signs.claims[:1] == (ending,)
+    ]
 
 
 @cache

@@ -346,20 +346,16 @@ class HtmlPage(Page):
         """The headings with a text, in order."""
         either = HEADINGS | {f"/{name}" for name in HEADINGS}
         numbers = [n for n, tag in enumerate(self._tags) if tag.name in either]
-        found = (
-            self._heading(number, end)
-            for number, end in pairwise([*numbers, len(self._tags)])
-            if self._tags[number].name in HEADINGS and number not in self._text.unseen
-        )
-        return [heading for heading in found if heading.text]
-
-    def _heading(self, number: int, end: int) -> Heading:
-        """Return the heading between two tags, by their numbers."""
-        tag = self._tags[number]
-        last = self._tags[end].start if end < len(self._tags) else len(self.source)
-        text = self._between(tag.start, last).rstrip(PERMALINK_SIGNS)
-        anchor = self._first_anchor(self._tags[number:end]) or self._anchor_before(number)
-        return Heading(int(tag.name[1]), text, tag.start, anchor)
+        headings: list[Heading] = []
+        for number, end in pairwise([*numbers, len(self._tags)]):
+            tag = self._tags[number]
+            if tag.name not in HEADINGS or number in self._text.unseen:
+                continue
+            last = self._tags[end].start if end < len(self._tags) else len(self.source)
+            if text := self._between(tag.start, last).rstrip(PERMALINK_SIGNS):
+                anchor = self._first_anchor(self._tags[number:end]) or self._anchor_before(number)
+                headings.append(Heading(int(tag.name[1]), text, tag.start, anchor))
+        return headings
 
     def _anchor_before(self, number: int) -> str:
         """Return the anchor of a section, or an empty element, that the heading begins."""

@@ -59,10 +59,10 @@ class Restructured(Page):
             mark = ADORNMENT.match(line)
             if not mark or row - 1 < below or not title.strip() or ADORNMENT.match(title):
                 continue
-            over = row - 2 >= below and self.lines[row - 2].rstrip() == line
-            alone = row - 2 < below or not self.lines[row - 2].strip()
-            other = title[0].isspace() or NO_TITLE.match(title)
-            if not over and (not alone or other or len(line) < min(MIN_ADORNMENT, len(title))):
+            before = self.lines[row - 2].rstrip() if row - 2 >= below else ""
+            over = before == line
+            other = before or title[0].isspace() or NO_TITLE.match(title)
+            if not over and (other or len(line) < min(MIN_ADORNMENT, len(title))):
                 continue
             style = mark[1], over
             if style not in styles:
