@@ -11,7 +11,7 @@ import tree_sitter_c
 from structkit.structure.code import preprocessor
 from structkit.structure.code.grammar import Grammar, words
 from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.outline import Outline
+from structkit.structure.code.outline import Outline, named_scopes
 
 KEYWORDS = words(tree_sitter_c.language(), but="asm noreturn offsetof").union(
     "bool char double false float int static_assert true typeof typeof_unqual void _BitInt _Bool "
@@ -32,10 +32,8 @@ GRAMMAR = Grammar(
 OUTLINE = Outline(
     GRAMMAR,
     functions=("function_definition body: (_)",),
-    scopes={
-        **{f"{kind}_specifier body: (_)": kind for kind in ("struct", "union", "enum")},
-        "type_definition": "type",
-    },
+    scopes=named_scopes("{}_specifier body: (_)", "struct union enum")
+    | {"type_definition": "type"},
     comments=preprocessor.DOCUMENTATION,
     names=dict.fromkeys(("function_definition", "type_definition"), preprocessor.place_of_name),
     split_name=preprocessor.split_name,

@@ -15,7 +15,7 @@ import tree_sitter_cpp
 from structkit.structure.code import preprocessor
 from structkit.structure.code.grammar import Grammar, blank_out, words
 from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.outline import Outline
+from structkit.structure.code.outline import Outline, named_scopes
 
 KEYWORDS = words(tree_sitter_cpp.language(), but="final noreturn offsetof override restrict").union(
     "auto bool char char16_t char32_t char8_t const_cast contract_assert decltype double "
@@ -66,18 +66,15 @@ GRAMMAR = Grammar(
 OUTLINE = Outline(
     GRAMMAR,
     functions=("function_definition body: (_)", "function_definition (try_statement)"),
-    scopes={
-        **{f"{kind}_specifier body: (_)": kind for kind in ("class", "struct", "union", "enum")},
-        "namespace_definition": "namespace",
-        "type_definition": "type",
-    },
+    scopes=named_scopes("{}_specifier body: (_)", "class struct union enum")
+    | named_scopes("{}_definition", "namespace type"),
     comments=preprocessor.DOCUMENTATION,
     names=dict.fromkeys(("function_definition", "type_definition"), preprocessor.place_of_name),
     split_name=preprocessor.split_name,
     is_function=preprocessor.is_function,
     keywords=KEYWORDS,
     prepare=partial(preprocessor.preprocess, more=WORDS_OF_PLACES),
-    around=frozenset(("template_declaration",)),
+    around=("template_declaration",),
 )
 
 

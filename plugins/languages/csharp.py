@@ -25,7 +25,7 @@ from structkit.structure.code.grammar import (
     overwrite,
 )
 from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.outline import ByteSpan, DocComments, Outline, Prepared
+from structkit.structure.code.outline import ByteSpan, DocComments, Outline, Prepared, named_scopes
 
 # not here: words that are keywords in some places only (async, get, record, value, where …)
 KEYWORDS = (
@@ -165,19 +165,16 @@ OUTLINE = Outline(
         "destructor_declaration": partial(_place_with_signs, "name"),
         "indexer_declaration": "this",
     },
-    members=frozenset(("indexer_declaration",)),
+    members=("indexer_declaration",),
     prepare=_prepare,
     repair=partial(blank_out, CONDITION),
     heads=re.compile(rb"\b(?P<container>class|struct|interface|record|namespace)\b"),
-    scopes={
-        f"{kind}_declaration": kind
-        for kind in ("class", "struct", "interface", "enum", "record", "namespace")
-    },
+    scopes=named_scopes("{}_declaration", "class struct interface enum record namespace"),
     comments=DocComments(
         begin=r"///(?!/)|/\*\*(?![*/])", gap="any", markup=_without_tags, between=DIRECTIVES
     ),
-    around=frozenset(("global_statement",)),
-    keywords=frozenset(KEYWORDS),
+    around=("global_statement",),
+    keywords=KEYWORDS,
 )
 
 

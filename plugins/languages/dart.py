@@ -3,7 +3,7 @@
 import tree_sitter
 
 from structkit.structure.code.languages import CodeLanguage, grammar_of
-from structkit.structure.code.outline import ByteSpan, DocComments, Outline
+from structkit.structure.code.outline import ByteSpan, DocComments, Outline, named_scopes
 
 CONSTRUCTORS = ("constructor_signature", "factory_constructor_signature")
 
@@ -48,12 +48,8 @@ class Language(CodeLanguage):
             "(_ (function_signature) @function . (function_body))",
             "(_ (method_signature) @function . (function_body))",
         ),
-        scopes={
-            "class_definition": "class",
-            "mixin_declaration": "mixin",
-            "extension_declaration": "extension",
-            "enum_declaration": "enum",
-        },
+        scopes={"class_definition": "class"}
+        | named_scopes("{}_declaration", "mixin extension enum"),
         comments=DocComments(begin=r"///|/\*\*(?![*/])", gap="blank"),
         names={
             "function_signature": _place_of_name,

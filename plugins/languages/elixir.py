@@ -3,7 +3,7 @@
 import tree_sitter
 
 from structkit.structure.code.languages import CodeLanguage, grammar_of
-from structkit.structure.code.outline import ByteSpan, DocComments, Outline
+from structkit.structure.code.outline import ByteSpan, DocComments, Outline, named_scopes
 
 OF = "call target: (identifier) @_word"
 DEF = '(#match? @_word "^def(macro|guard)?p?$")'
@@ -54,11 +54,8 @@ class Language(CodeLanguage):
             f"{OF} {WITHOUT_BODY}",
             f'{OF} (arguments . (string)) (do_block) (#eq? @_word "test")',
         ),
-        scopes={
-            f'{OF} (do_block) (#eq? @_word "def{word}")': word
-            for word in ("module", "protocol", "impl")
-        },
-        comments=DocComments("(?!)", "any", between=frozenset(("unary_operator",)), attribute=DOC),
+        scopes=named_scopes(OF + ' (do_block) (#eq? @_word "def{}")', "module protocol impl"),
+        comments=DocComments("(?!)", "any", between=("unary_operator",), attribute=DOC),
         names={"call": _place_of_name},
-        keywords=frozenset(("unquote",)),
+        keywords=("unquote",),
     )

@@ -11,7 +11,7 @@ import tree_sitter_java
 
 from structkit.structure.code.grammar import BLOCK, DOUBLE, LINE, SINGLE, Grammar
 from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.outline import DocComments, Outline
+from structkit.structure.code.outline import DocComments, Outline, named_scopes
 
 # not here: words that are keywords in some places only (record, var, yield, sealed, module …)
 KEYWORDS = (
@@ -45,12 +45,10 @@ OUTLINE = Outline(
         "method_declaration body: (_)",
         *(f"{kind}constructor_declaration" for kind in ("", "compact_")),
     ),
-    scopes={
-        **{f"{kind}_declaration": kind for kind in ("class", "interface", "enum", "record")},
-        "annotation_type_declaration": "annotation",
-    },
+    scopes=named_scopes("{}_declaration", "class interface enum record")
+    | {"annotation_type_declaration": "annotation"},
     comments=DocComments(begin=r"/\*\*(?!/)|///", gap="run"),
-    keywords=frozenset(KEYWORDS),
+    keywords=KEYWORDS,
 )
 
 

@@ -61,5 +61,5 @@ class Language(CodeLanguage):
             "assignment_statement": "variable_list",
             "function_definition": _place_of_variable,
         },
-        around=frozenset(("variable_declaration",)),
+        around=("variable_declaration",),
     )

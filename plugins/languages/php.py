@@ -19,7 +19,7 @@ import tree_sitter_php
 from structkit.structure import Span
 from structkit.structure.code.grammar import BLOCK, DOUBLE, Grammar, nested
 from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.outline import DocComments, Outline, is_comment
+from structkit.structure.code.outline import DocComments, Outline, is_comment, named_scopes
 
 WORDS = (
     "abstract and array as break callable case catch class clone const continue declare default "
@@ -96,7 +96,7 @@ OUTLINE = Outline(
     FILE,
     functions=("function_definition", "method_declaration body: (_)", "property_hook body: (_)"),
     scopes={
-        **{f"{kind}_declaration": kind for kind in ("class", "interface", "trait", "enum")},
+        **named_scopes("{}_declaration", "class interface trait enum"),
         "property_declaration (property_hook_list)": "property",
         "property_promotion_parameter (property_hook_list)": "property",
     },
@@ -104,11 +104,11 @@ OUTLINE = Outline(
         begin=r"/\*\*\s",
         gap="any",
         among_attributes=_among_attributes,
-        file_start=frozenset(("php_tag",)),
+        file_start=("php_tag",),
     ),
     names={"property_declaration": "property_element", "property_hook": "name"},
-    keywords=frozenset(KEYWORDS),
-    members=frozenset(("method_declaration",)),
+    keywords=KEYWORDS,
+    members=("method_declaration",),
 )
 
 

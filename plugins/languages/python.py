@@ -112,8 +112,8 @@ OUTLINE = Outline(
     functions=("function_definition",),
     scopes={"class_definition": "class"},
     comments=DocComments(docstring=_documentation),
-    around=frozenset(("decorated_definition",)),
-    keywords=frozenset(keyword.kwlist),
+    around=("decorated_definition",),
+    keywords=keyword.kwlist,
     repair=_with_indents,
 )
 

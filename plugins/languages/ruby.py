@@ -83,7 +83,7 @@ OUTLINE = Outline(
     GRAMMAR,
     functions=("method", "singleton_method"),
     scopes={"class": "class", "module": "module"},
-    around=frozenset(("argument_list", "call")),  # `private def …`
+    around=("argument_list", "call"),  # `private def …`
     prepare=_without_heredocs,
     comments=DocComments(
         begin=r"#(?!!)|=begin",
@@ -93,7 +93,7 @@ OUTLINE = Outline(
         hidden=HIDDEN,
     ),
     keywords=KEYWORDS,
-    members=frozenset(("method", "singleton_method")),
+    members=("method", "singleton_method"),
 )
 
 

@@ -23,7 +23,7 @@ from structkit.structure.code.grammar import (
     parse,
 )
 from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.outline import DocComments, Outline, Prepared
+from structkit.structure.code.outline import DocComments, Outline, Prepared, named_scopes
 
 KEYWORDS = (
     "_ Self abstract as async await become box break const continue crate do dyn else enum extern "
@@ -123,11 +123,8 @@ OUTLINE = Outline(
     prepare=_with_items,
     repair=_without_generators,
     heads=re.compile(rb"\b(?:(?P<container>impl|mod|trait)|fn|struct|enum|union)\b"),
-    scopes={
-        **{f"{kind}_item": kind for kind in ("struct", "enum", "union", "trait", "impl", "type")},
-        "mod_item": "module",
-        "macro_definition": "macro",
-    },
+    scopes=named_scopes("{}_item", "struct enum union trait impl type")
+    | {"mod_item": "module", "macro_definition": "macro"},
     comments=DocComments(
         begin=r"///(?!/)|/\*\*(?![*/])",
         gap="any",
@@ -136,7 +133,7 @@ OUTLINE = Outline(
         inner=INNER.pattern,
     ),
     names={"impl_item": "type"},
-    keywords=frozenset(KEYWORDS),
+    keywords=KEYWORDS,
 )
 
 

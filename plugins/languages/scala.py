@@ -6,7 +6,7 @@ import tree_sitter
 
 from structkit.structure.code.grammar import blank_out
 from structkit.structure.code.languages import CodeLanguage, grammar_of
-from structkit.structure.code.outline import DocComments, Outline, Prepared, leads
+from structkit.structure.code.outline import DocComments, Outline, Prepared, leads, named_scopes
 
 TYPES = [f"{kind}_definition" for kind in ("class", "enum", "given", "trait")]
 
@@ -46,11 +46,8 @@ class Language(CodeLanguage):
     outline = Outline(
         grammar,
         functions=("function_definition",),
-        scopes={
-            **{f"{kind}_definition": kind for kind in ("class", "enum", "given", "trait")},
-            "object_definition": "object",
-            "package_object": "object",
-        },
+        scopes=named_scopes("{}_definition", "class enum given trait object")
+        | {"package_object": "object"},
         last=_last,
         prepare=_without_empty_templates,
         comments=DocComments(begin=r"/\*\*(?![*/])", gap="any"),

@@ -41,6 +41,6 @@ class Language(CodeLanguage):
         functions=tuple(DEFINITIONS),
         comments=DocComments(begin=r"--|/\*", marks=r"-+|/?\*+(?!/)"),
         names=dict.fromkeys(DEFINITIONS, "object_reference"),
-        around=frozenset(("statement",)),
+        around=("statement",),
         prepare=_without_bodies,
     )

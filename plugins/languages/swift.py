@@ -3,7 +3,7 @@
 import re
 
 from structkit.structure.code.languages import CodeLanguage, grammar_of
-from structkit.structure.code.outline import DocComments, Outline
+from structkit.structure.code.outline import DocComments, Outline, named_scopes
 
 NAMELESS = {f"{kind}_declaration": kind for kind in ("init", "deinit", "subscript")}
 
@@ -32,13 +32,8 @@ class Language(CodeLanguage):
             "property_declaration computed_value: (_)",
             *NAMELESS,
         ),
-        scopes={
-            **{
-                f'class_declaration "{kind}"': kind
-                for kind in ("class", "struct", "enum", "extension", "actor")
-            },
-            "protocol_declaration": "protocol",
-        },
+        scopes=named_scopes('class_declaration "{}"', "class struct enum extension actor")
+        | {"protocol_declaration": "protocol"},
         comments=DocComments(begin=r"///|/\*\*(?![*/])", gap="blank"),
         names=NAMELESS,
         heads=re.compile(

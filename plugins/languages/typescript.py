@@ -63,7 +63,7 @@ OUTLINE = Outline(
     repair=ecmascript.with_plain_names,
     around=ecmascript.AROUND,
     other=("</|/>", TSX),
-    keywords=frozenset(KEYWORDS),
+    keywords=KEYWORDS,
     members=ecmascript.MEMBERS,
 )
 

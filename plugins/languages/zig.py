@@ -2,7 +2,7 @@
 
 from structkit.structure.code.grammar import DOUBLE, SINGLE
 from structkit.structure.code.languages import CodeLanguage, grammar_of
-from structkit.structure.code.outline import DocComments, Outline
+from structkit.structure.code.outline import DocComments, Outline, named_scopes
 
 
 class Language(CodeLanguage):
@@ -18,10 +18,7 @@ class Language(CodeLanguage):
     outline = Outline(
         grammar,
         functions=("function_declaration body: (_)", "test_declaration (string)"),
-        scopes={
-            f"variable_declaration ({kind}_declaration)": kind
-            for kind in ("struct", "enum", "union", "opaque")
-        },
+        scopes=named_scopes("variable_declaration ({}_declaration)", "struct enum union opaque"),
         comments=DocComments(begin="///(?!/)", gap="blank"),
         names={"variable_declaration": "identifier", "test_declaration": "string"},
     )

@@ -165,5 +165,5 @@ JSDOC = DocComments(
     begin=r"/\*\*(?!/)",
     gap="any",
     skip=SKIP,
-    overloads=frozenset(("function_signature", "method_signature")),
+    overloads=("function_signature", "method_signature"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
@@ -137,15 +137,15 @@ class DocComments:
     marks: str = COMMENT_MARKS
     markup: Callable[[str], str] | None = None  # returns the text without its tags
     skip: str = r"(?!)"  # comments that document nothing: directives, linters' comments
-    between: frozenset[str] = frozenset()  # kinds that may come between, as ATTRIBUTES may
+    between: Collection[str] = ()  # kinds that may come between, as ATTRIBUTES may
     attribute: str = r"(?!)"  # an attribute that is documentation: its text is the last group
     hidden: str = ""  # parts of a comment that are no documentation
     elsewhere: str = r"(?!)(?P<signature>)"  # that the comment is about something else
-    file_start: frozenset[str] = frozenset(("hash_bang_line",))  # may precede a file's comment
+    file_start: Collection[str] = ("hash_bang_line",)  # may precede a file's comment
     # the comments between and after attributes, where these are in the definition
     among_attributes: Callable[[tree_sitter.Node], Iterator[tree_sitter.Node]] | None = None
     inner: str = ""  # a pattern: how comments inside the body begin that document the function
-    overloads: frozenset[str] = frozenset()  # kinds of signatures that may have the comment
+    overloads: Collection[str] = ()  # kinds of signatures that may have the comment
     docstring: Callable[[tree_sitter.Node], str] | None = None
 
     def text_of(self, definition: Definition) -> str:
@@ -289,6 +289,15 @@ def owner_and_name(text: str) -> tuple[str, str]:
     return "", text
 
 
+def named_scopes(node: str, kinds: str) -> dict[str, str]:
+    """Return scopes whose nodes are named after their kinds.
+
+    >>> named_scopes("{}_item", "struct enum")
+    {'struct_item': 'struct', 'enum_item': 'enum'}
+    """
+    return {node.format(kind): kind for kind in kinds.split()}
+
+
 @dataclass(frozen=True)
 class Outline:
     """Definitions in a language's trees; each language's file declares one.
@@ -315,14 +324,14 @@ class Outline:
     owner: Callable[[tree_sitter.Node], str] | None = None
     split_name: Callable[[str], tuple[str, str]] = owner_and_name
     # nodes around a definition that belong to it: decorators, `export`
-    around: frozenset[str] = frozenset()
+    around: Collection[str] = ()
     other: tuple[str, Grammar] | None = None  # for texts in which a pattern occurs
     prepare: Callable[[bytes], Prepared] | None = None  # blanks code that the grammar cannot read
     repair: Callable[[bytes], bytes] | None = None  # does so where the tree has errors
     # words before braces; a `container` holds definitions, after others errors stay in the braces
     heads: re.Pattern[bytes] | None = None
-    keywords: frozenset[str] = frozenset()  # names that no function has, except these kinds
-    members: frozenset[str] = frozenset()
+    keywords: Collection[str] = ()  # names that no function has, except these kinds
+    members: Collection[str] = ()
 
     def parse(self, text: str, data: bytes) -> ParsedText:
         """Parse a text, whose bytes are `data`."""

@@ -54,5 +54,5 @@ SOFT = {language: words for language, words, _ in cases("soft-keywords")}
 @pytest.mark.parametrize("language", CODE)
 def test_the_keywords_of_each_grammar_are_known(language):
     plugin = load("language", language)
-    known = plugin.grammar.reserved | plugin.outline.keywords
+    known = {*plugin.grammar.reserved, *plugin.outline.keywords}
     assert {*SOFT.get(language, "").split()} == words(plugin.grammar.pointer) - known
