@@ -15,7 +15,7 @@ from structkit.structure.code.outline import DocComments, owner_and_name
 NAMES = (
     "identifier property_identifier private_property_identifier statement_identifier "
     "shorthand_property_identifier shorthand_property_identifier_pattern"
-).split()
+)
 # words that are keywords in some places only: `accessor x`, `import defer *`, `<in out T>`
 KEYWORDS = (
     r"accessor(?<![.\w$]accessor)[ \t]+(?!(?:in|of|instanceof|as|satisfies|is)\b)(?=[\w$#\"'])",
@@ -53,26 +53,23 @@ WRAPPER = re.compile(
 CLOSURES = ("arrow_function", "function_expression", "generator_function")
 WRAPPED = ("call_expression", "parenthesized_expression", "as_expression", "satisfies_expression")
 
-CLASSES = dict.fromkeys(
-    (
-        "class_declaration",
-        "class name: (_)",
-        "variable_declarator value: (class !name)",
-        "assignment_expression right: (class !name)",
-        'export_statement "default" value: (class)',
-    ),
-    "class",
-)
+CLASSES = {
+    "class_declaration": "class",
+    "class name: (_)": "class",
+    "variable_declarator value: (class !name)": "class",
+    "assignment_expression right: (class !name)": "class",
+    'export_statement "default" value: (class)': "class",
+}
 FIELDS = {"assignment_expression": "left", "pair": "key", "export_statement": "default"}
 # keywords that may be names
-MEMBERS = frozenset(
-    "method_definition pair field_definition public_field_definition export_statement".split()
-)
-NAMED = MEMBERS | {"variable_declarator", "assignment_expression"}  # give a value their name
-AROUND = frozenset(
+MEMBERS = (
+    "method_definition pair field_definition public_field_definition export_statement"
+).split()
+NAMED = (*MEMBERS, "variable_declarator", "assignment_expression")  # give a value their name
+AROUND = (
     "assignment_expression export_statement lexical_declaration variable_declaration "
-    "expression_statement".split()
-)
+    "expression_statement"
+).split()
 
 
 def functions(grammar: Grammar, field: str) -> tuple[str, ...]:

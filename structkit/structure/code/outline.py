@@ -100,7 +100,8 @@ class Definition:
     @property
     def label(self) -> str:
         """Its kind and name, as in the scope of its contents."""
-        return f"{self.kind} {self.owner}.{self.name}" if self.owner else f"{self.kind} {self.name}"
+        name = f"{self.owner}.{self.name}" if self.owner else self.name
+        return f"{self.kind} {name}"
 
     @cached_property
     def top(self) -> int:
@@ -398,16 +399,18 @@ class ParsedText:
         """Every definition with a name, in the order in which they start."""
         definitions: list[Definition] = []
         containers: list[Definition] = []
+        is_function = self.outline.is_function
         for node, kind in self._nodes():
             while containers and containers[-1].end <= node.start_byte:
                 containers.pop()
             parent = containers[-1] if containers else None
-            if kind == FUNCTION and not self._is_function(node, parent):
+            if kind == FUNCTION and is_function and not is_function(node, self, parent):
                 continue
             place = self._place_of_name(node)
             owner, name = self._name(node, place, kind) if place else ("", "")
             if place and name:
-                signature = self._row(node, place[0])
+                before = line_feeds(self.data[node.start_byte : place[0]])
+                signature = node.start_point.row + before.count(b"\n")
                 containers.append(self._definition(node, owner, name, parent, kind, signature))
                 definitions.append(containers[-1])
         return definitions
@@ -427,15 +430,6 @@ class ParsedText:
             nodes.values(),
             key=lambda pair: (pair[0].start_byte, -pair[0].end_byte, pair[1] == FUNCTION),
         )
-
-    def _is_function(self, node: tree_sitter.Node, parent: Definition | None) -> bool:
-        check = self.outline.is_function
-        return check is None or check(node, self, parent)
-
-    def _row(self, node: tree_sitter.Node, place: int) -> int:
-        """Return the row of a place in a node."""
-        before = line_feeds(self.data[node.start_byte : place])
-        return node.start_point.row + before.count(b"\n")
 
     def _name(self, node: tree_sitter.Node, place: ByteSpan, kind: str) -> tuple[str, str]:
         """Return the type that a method is defined for outside it, if any, and the name."""

@@ -40,7 +40,6 @@ DIRECTIVES = (  # whose text is no code either
 TO_QUOTES = TO_SPACES.replace(b" ", b'"')
 NO_LINE_END = re.compile(rb"[^\n\\]|\\(?!\r?\n)")
 DIRECTIVE = re.compile(rb"#[ \t]*(\w*)((?:[^\n\\]|\\.)*+)", FLAGS)
-CONDITION = re.compile(rb"#[ \t]*if")
 NEVER_TRUE = re.compile(rb"[\s(]*(?:0|false|FALSE)\b[\s)]*\Z")
 ARGUMENTS = re.compile(rb"\s*" + nested(rb"\(", rb"\)", rb"[^()]*+"))
 # both kinds begin alike, so that the search is fast
@@ -134,9 +133,6 @@ def preprocess(data: bytes, more: Sequence[re.Pattern[bytes]] = ()) -> Prepared:
     >>> preprocess(b'TEST(Suite, Name) {}')
     Prepared(data=b'T ff(           ) {}', names={2: ('Suite', 'Name')})
     """
-    blanked = (CLASS_MACROS, *more)
-    if not any(pattern.search(data) for pattern in (CONDITION, MACRO, ATTRIBUTE, *blanked)):
-        return Prepared(data)
     plain = COMMENT_OR_STRING.sub(_fill, data)
     directives = list(DIRECTIVE.finditer(plain))
     seen = bytearray(plain)
@@ -145,7 +141,7 @@ def preprocess(data: bytes, more: Sequence[re.Pattern[bytes]] = ()) -> Prepared:
     code = bytes(seen).replace(b"\\", b" ")  # at the end of comments' lines
     edits = list(_macros(code))
     names = _names_of_macros(data, edits)
-    for pattern in blanked:
+    for pattern in (CLASS_MACROS, *more):
         edits += [(*match.span(match.lastindex or 0), b"") for match in pattern.finditer(code)]
     edits += [(*span, b"") for span in _attributes(code)]
     for edit in edits:
