@@ -33,7 +33,7 @@ MAX_CACHED_WORDS = 64  # words whose postings are at hand
 LAST_CHARACTER = chr(sys.maxunicode)
 POSTINGS_ARRAYS = ("lengths", "starts", "documents", "counts")
 TYPE_NAME_BYTES = 8  # of the name of a type
-TEXT_NUMBER_BITS = 2**32 - 1  # the bits of a text's number, below those of a word's
+DOCUMENT_BITS = 2**32 - 1  # of a key, below those of the word
 # of pages, which differ more in length than passages do: the best of k1 1.5, 2, 3 and 5, and of
 # b 0.75, 0.9 and 1, on 1,350 training pages of structdoc
 PAGE_K1 = 3.0
@@ -83,20 +83,22 @@ class Postings:
     counts: Counts  # (postings,)
 
     @classmethod
-    def of(
-        cls, names: Sequence[str], lengths: Counts, word: IntArray, document: Counts, counts: Counts
-    ) -> Self:
-        """Merge a few sorted runs of postings, without words that no document has any more.
+    def of(cls, words: Sequence[str], lengths: Counts, keys: IntArray, counts: Counts) -> Self:
+        """Return postings from pairs of a word and a document, without words that have none.
 
-        `names` are the words, sorted.
+        `words` are sorted. A key has the number of its word, and in the last 32 bits that of its
+        document; the counts of equal keys are added.
         """
-        order = np.argsort(word.astype(np.int64) << 32 | document, kind="stable")
-        sizes = np.bincount(word, minlength=len(names))
+        order = np.argsort(keys, kind="stable")  # fast for a few sorted runs
+        keys = keys[order]
+        first = np.flatnonzero(np.diff(keys, prepend=-1))  # of equal ones
+        counts = np.add.reduceat(counts[order], first).astype(np.int32)
+        keys = keys[first]
+        sizes = np.bincount(keys >> 32, minlength=len(words))
         used = np.flatnonzero(sizes)
-        names = [names[number] for number in used.tolist()]
         starts = np.concatenate(([0], np.cumsum(sizes[used]))).astype(np.int64)
-        columns = (each[order].astype(np.int32) for each in (document, counts))
-        return cls([*names], lengths, starts, *columns)
+        documents = (keys & DOCUMENT_BITS).astype(np.int32)
+        return cls([words[number] for number in used.tolist()], lengths, starts, documents, counts)
 
     @classmethod
     def of_bags(cls, bags: Bags) -> Self:
@@ -113,12 +115,7 @@ class Postings:
         lengths = np.bincount(texts, counts, bags.size).astype(np.int32)
         names = sorted(number)
         place = np.argsort([number[name] for name in names])  # of each number
-        keys = place[words] << 32 | texts
-        order = np.argsort(keys)
-        keys = keys[order]
-        first = np.flatnonzero(np.diff(keys, prepend=-1))  # several pieces may have a word
-        counts = np.add.reduceat(counts[order], first)
-        return cls.of(names, lengths, keys[first] >> 32, keys[first] & TEXT_NUMBER_BITS, counts)
+        return cls.of(names, lengths, place[words] << 32 | texts, counts)
 
     @classmethod
     def merge(cls, parts: Sequence[tuple[Postings, IntArray]]) -> Self:
@@ -128,10 +125,10 @@ class Postings:
         columns: list[tuple[Any, ...]] = []
         for part, numbers in parts:
             own = np.fromiter(map(number.__getitem__, part.words), np.int64)
-            word = np.repeat(own, np.diff(part.starts))
             documents = numbers[part.documents]
             kept = documents >= 0
-            columns.append((word[kept], documents[kept], part.counts[kept]))
+            keys = np.repeat(own << 32, np.diff(part.starts)) | documents
+            columns.append((keys[kept], part.counts[kept]))
         lengths = scatter_rows([(part.lengths, numbers) for part, numbers in parts])
         return cls.of(names, lengths, *map(np.concatenate, zip(*columns, strict=True)))
 

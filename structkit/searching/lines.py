@@ -133,7 +133,7 @@ def _symbol_rows(rows: Sequence[Line], record: Record) -> tuple[int | None, int 
 def _best_row(rows: Sequence[Line], terms: Set[str]) -> int:
     """Return the first row that matches the question best."""
     weights = [_word_weights(row.text, terms).total() for row in rows]
-    return max(range(len(rows)), key=lambda number: (weights[number], -number), default=0)
+    return max(range(len(rows)), key=weights.__getitem__, default=0)
 
 
 def _rows_from(rows: Sequence[Line], begin: int, maximum: int) -> list[Line]:
