@@ -97,7 +97,7 @@ soak: $(INSTALLED) ## Random examples and bad input: make soak ROUNDS=… COUNT=
 	for round in $$(seq $(ROUNDS)); do HYPOTHESIS_PROFILE=random OMP_NUM_THREADS=1 \
 	  $(BIN)/python -m pytest -n $(JOBS) -m hypothesis || exit; done
 	SOAK=$(COUNT) SEED=$(SEED) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) -m '' tests/soak \
-	  tests/collecting/test_ignoring.py tests/hostile/test_linear_time.py
+	  tests/collecting/test_ignoring.py
 soak: ROUNDS := 10
 soak: COUNT := 5000
 soak: SEED := 0

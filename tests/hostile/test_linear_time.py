@@ -6,7 +6,6 @@ Patterns are collected from the modules, with the methods that call them, so a n
 import gc
 import importlib
 import json
-import os
 import pkgutil
 import re
 import signal
@@ -30,8 +29,6 @@ from structkit.structure.html.reader import Reader
 from structkit.structure.sentences import sentences
 from structkit.structure.trees.brackets import read_trees
 from structkit.structure.trees.words import words_of
-
-pytestmark = pytest.mark.skipif("SOAK" not in os.environ, reason="takes many minutes: make soak")
 
 ATOMS = (
     """
@@ -226,7 +223,7 @@ DOCUMENTS = ("a.md", "a.html", "a.rst", "a.adoc", "a.txt", "a.ipynb")
 READERS = {
     f"{unit}s of {name}": partial(records, name, unit)
     for name in DOCUMENTS
-    for unit in ("page", "section", "row", "sentence", "chunk")
+    for unit in ("section", "row", "chunk")  # pages and sentences are read on the way to these
     if content_kind(name, "").name in UNITS[unit]
 }
 READERS |= {
