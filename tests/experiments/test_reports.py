@@ -8,6 +8,7 @@ import orjson
 import pytest
 from conftest import completed
 
+from experiments import queue
 from experiments.report import REPORT, REPORTS, Systems, main, outside, report, section, state
 from structkit.scoring.measures import compare_values
 
@@ -39,11 +40,15 @@ def test_what_a_recipe_states_is_corrected_and_nothing_else(path):
     name = STATED.get(path.stem, path.stem.partition("-")[0].upper())
     makefile = "EXPERIMENTS := experiments/*.mk\ninclude Makefile\n"
     makefile += f"show: ; @echo $({name}_HYPOTHESES)\n"
-    done = completed(["make", "-s", "-f", "-", "show"], input=makefile, text=True, check=True)
+    if queued := queue.content()["reports"].get(path.stem):
+        stated = queued["stated"]
+    else:
+        done = completed(["make", "-s", "-f", "-", "show"], input=makefile, text=True, check=True)
+        stated = done.stdout.split()
     again = [{**each} for each in content["comparisons"]]
     for each in again:
         each.pop("p_holm", None)
-    assert content["hypotheses"] == state(again, done.stdout.split()) != []
+    assert content["hypotheses"] == state(again, stated) != []
     assert content["comparisons"] == again
     assert content["data"] and all(
         map(re.compile("[0-9a-f]{64}").fullmatch, content["data"].values())
