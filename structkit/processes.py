@@ -83,15 +83,6 @@ def _read_text(file: str) -> str:
         return ""
 
 
-# where a library looks before it looks at OMP_NUM_THREADS
-THREAD_VARIABLES = {
-    "openblas": "OPENBLAS_NUM_THREADS",
-    "blis": "BLIS_NUM_THREADS",
-    "mkl": "MKL_NUM_THREADS",
-    "openmp": "MKL_NUM_THREADS",  # torch gives its OpenMP as many as MKL has
-}
-
-
 def return_freed(size: int) -> None:
     """Return blocks of at least so many bytes to the system as soon as they are freed.
 
@@ -109,22 +100,20 @@ def limit_threads(count: int) -> None:
     """Limit each library to `count` threads, in one of several processes.
 
     Otherwise each process starts a thread per processor: with two processes OpenBLAS takes 20 times
-    as long as with one. Limits that the user set are kept.
+    as long as with one. A user who set one limit for loaded libraries has set them all.
     """
     said = {name for name, value in os.environ.items() if value and name.endswith("_NUM_THREADS")}
     # for libraries that are loaded later
     for name in {"OMP_NUM_THREADS", "RAYON_NUM_THREADS"} - said:
         os.environ[name] = str(count)
-    if "OMP_NUM_THREADS" in said:
+    if said - {"RAYON_NUM_THREADS"}:
         return
-    if (torch := sys.modules.get("torch")) and "MKL_NUM_THREADS" not in said:
+    if torch := sys.modules.get("torch"):
         torch.set_num_threads(count)
     if "numpy" in sys.modules or torch:
-        from threadpoolctl import ThreadpoolController  # 20 ms, which one process need not pay
+        from threadpoolctl import threadpool_limits  # 20 ms, which one process need not pay
 
-        for each in ThreadpoolController().lib_controllers:
-            if THREAD_VARIABLES.get(each.internal_api) not in said:
-                each.set_num_threads(count)
+        threadpool_limits(count)
 
 
 @contextmanager

@@ -75,28 +75,6 @@ def too_long() -> UserError:
     )
 
 
-def too_deep() -> UserError:
-    """Return the error for a record that could be read, but not written.
-
-    >>> print(too_deep())
-    the record is nested more than 254 levels deep; fix the record, or leave it out
-    """
-    return UserError(f"the record is nested more than {MAX_JSON_LEVELS} levels deep", RECORD_REMEDY)
-
-
-def is_deep(value: object) -> bool:
-    """Return whether JSON that orjson has read is too deep for it to write.
-
-    >>> is_deep(orjson.loads("[" * 254 + "]" * 254)), is_deep(orjson.loads("[" * 255 + "]" * 255))
-    (False, True)
-    """
-    try:
-        orjson.dumps(value)
-    except orjson.JSONEncodeError:
-        return True
-    return False
-
-
 def read_pieces(name: str, size: int = READ_BYTES) -> Generator[bytes]:
     """Yield the content of a file or stdin (`-`), unpacked by its name or first bytes."""
     if name == "-" and os.isatty(0):
@@ -205,9 +183,7 @@ class Lines:
     def __init__(self, files: Sequence[str] = (), piece: int = READ_BYTES) -> None:
         self.files, self.piece = list(files) or ["-"], piece
         self.file = input_name(self.files[0])
-        self.line = 0
-        self.number = 0
-        self.bytes = 0
+        self.line = self.number = self.bytes = 0
         for name in self.files:
             try:
                 os.stat(0 if name == "-" else name)  # a wrong name is reported before any work
@@ -490,8 +466,12 @@ class Records:
 
     def _exact(self, record: Record, line: bytes) -> Record:
         """Return a record with all digits of its numbers. Errors: it is too deep to be written."""
-        if line.count(b"[") + line.count(b"{") > MAX_JSON_LEVELS and is_deep(record):
-            raise self.place(too_deep())
+        if line.count(b"[") + line.count(b"{") > MAX_JSON_LEVELS:
+            try:
+                orjson.dumps(record)
+            except orjson.JSONEncodeError:
+                problem = f"the record is nested more than {MAX_JSON_LEVELS} levels deep"
+                raise self.place(UserError(problem, RECORD_REMEDY)) from None
         return json.loads(line) if may_be_rounded(line) else record
 
     def _with_id(self, record: Record) -> Record:
@@ -604,9 +584,8 @@ class Rejected:
         error = self.error
         try:
             content = orjson.loads(self.raw)
-            if is_deep(content):
-                content = self.raw.decode().rstrip("\n")
-        except orjson.JSONDecodeError:
+            orjson.dumps(content)
+        except (orjson.JSONDecodeError, orjson.JSONEncodeError):  # it could not be written
             content = self.raw.decode("utf-8", "replace").rstrip("\n")
         return {"file": error.file, "line": error.line, "reason": error.reason, "record": content}
 
