@@ -49,7 +49,7 @@ def encoding_of(
 ) -> Encoding:
     """The encoding of these settings, with so many records held at a time."""
     encoding = Encoding(make(EncodingSettings, {"model": model, "as_": as_, **settings}))
-    encoding.held = held or encoding.held
+    encoding.window_records = held or encoding.window_records
     return encoding
 
 

@@ -267,13 +267,13 @@ def _modules(folder: Path, modules: Any) -> list[tuple[str, Path]]:
     return named
 
 
-def _pooling(folder: Path, said: Any) -> str:
+def _pooling(folder: Path, config: Any) -> str:
     """Return our name for the pooling in 1_Pooling."""
-    if not said.get("include_prompt", True):
+    if not config.get("include_prompt", True):
         raise OddModel(folder, "leaves prompts out of its pooling")
-    modes = said.get("pooling_mode")
+    modes = config.get("pooling_mode")
     if modes is None:
-        on = [key for key, is_on in said.items() if key.startswith("pooling_mode_") and is_on]
+        on = [key for key, is_on in config.items() if key.startswith("pooling_mode_") and is_on]
         modes = [POOLING_FLAGS.get(key, key) for key in on] or ["mean"]
     modes = [modes] if isinstance(modes, str) else list(modes)
     ours = {their: our for our, their in POOLING_NAMES.items()}
@@ -284,13 +284,13 @@ def _pooling(folder: Path, said: Any) -> str:
 
 def _text_lengths(folder: Path, place: Path) -> Record:
     """Return the lengths of texts for a Transformer, if it states some. Errors: `OddModel`."""
-    said = read_json(place / TRANSFORMER_CONFIG_FILE) or {}
+    settings = read_json(place / TRANSFORMER_CONFIG_FILE) or {}
     odd = [
         file.name
         for file in place.glob("sentence_*_config.json")
         if file.name != TRANSFORMER_CONFIG_FILE
     ]
-    for name, value in said.items():
+    for name, value in settings.items():
         if not value:
             continue
         if name.endswith(("_args", "_kwargs")):
@@ -302,8 +302,8 @@ def _text_lengths(folder: Path, place: Path) -> Record:
             odd.append(f"{name} {value}")
     if odd:
         raise OddModel(folder, f"sets {odd[0]:.200}")
-    most = said.get("max_seq_length")
-    lengths = {side: said.get(f"{side}_length") or most for side in ("query", "document")}
+    most = settings.get("max_seq_length")
+    lengths = {side: settings.get(f"{side}_length") or most for side in ("query", "document")}
     lengths = {side: length for side, length in lengths.items() if length is not None}
     if not all(type(length) is int and length > 0 for length in lengths.values()):
         raise TypeError(f"lengths {lengths}")
@@ -317,10 +317,10 @@ def _prompts_and_similarity(folder: Path, about: Record) -> Record:
             f"the model {folder} is a {kind}, which gives no embeddings of texts",
             "use a SentenceTransformer",
         )
-    said = about.get("prompts") or {}
-    default = said.get(about.get("default_prompt_name")) or ""
+    prompts = about.get("prompts") or {}
+    default = prompts.get(about.get("default_prompt_name")) or ""
     sides = {  # a side's own, an empty one included, or the default
-        side: next((said[name] for name in names if said.get(name) is not None), default)
+        side: next((prompts[name] for name in names if prompts.get(name) is not None), default)
         for side, names in PROMPT_NAMES.items()
     }
     metadata: Record = {

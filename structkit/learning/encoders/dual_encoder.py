@@ -226,16 +226,12 @@ class DualEncoder(TrainingModule):
         With `matryoshka`, it is the sum over the prefixes of embeddings, each with its difference
         from a teacher.
         """
-        widths = self.settings.prefixes
-        if not widths:
-            return self._contrast(queries, documents, inputs)
         losses = []
-        for width in widths:
-            shorter = queries[..., :width], documents[..., :width]
-            if self.encoder.normalize:
-                first, second = shorter
-                shorter = functional.normalize(first, dim=-1), functional.normalize(second, dim=-1)
-            losses.append(self._contrast(*shorter, inputs))
+        for width in self.settings.prefixes or (None,):
+            first, second = queries[..., :width], documents[..., :width]
+            if width and self.encoder.normalize:
+                first, second = (functional.normalize(each, dim=-1) for each in (first, second))
+            losses.append(self._contrast(first, second, inputs))
         return torch.stack(losses).sum()
 
     def _contrast(self, queries: Tensor, documents: Tensor, inputs: Pairs) -> Tensor:

@@ -136,19 +136,16 @@ class TextReader:
 
     def read(self, record: Record) -> ReadRecord:
         """Read a record; with elements, their texts."""
-        kept = self._kept(record)
+        for name in self.keep:
+            if name not in record:
+                raise missing(name, record, what=f" of {flag('keep')}")
+        kept = {name: record[name] for name in self.keep}
         texts = self.texts(record)
         prepared = self._prepared(texts)
         places: list[Record] = []
         if self.elements:
             texts, places = elements_of(texts[0], tagged=self.known[0] == "tagged")
         return ReadRecord(record["id"], texts, kept, places, prepared)
-
-    def _kept(self, record: Record) -> Record:
-        for name in self.keep:
-            if name not in record:
-                raise missing(name, record, what=f" of {flag('keep')}")
-        return {name: record[name] for name in self.keep}
 
     def texts(self, record: Record) -> list[str]:
         """Return a record's texts: of the named fields, or of the model's first."""
@@ -199,7 +196,7 @@ class Encoding:
     without its field.
     """
 
-    held: int  # records of a window
+    window_records: int
 
     def __init__(
         self,
@@ -216,7 +213,10 @@ class Encoding:
         self.encoder = encoder = self.engine.model
         self.folder: Path = self.metadata["folder"]
         many = self.part in ("tokens", *NODE_ROWS)
-        self.dimensions, self.held = settings.dimensions, WINDOW_TREES if many else WINDOW_RECORDS
+        self.dimensions, self.window_records = (
+            settings.dimensions,
+            WINDOW_TREES if many else WINDOW_RECORDS,
+        )
         _check_parts(encoder, settings)
         if settings.pool_factor and self.part != "tokens":
             problem = f"{flag('pool_factor')} is for rows of tokens"
@@ -260,7 +260,7 @@ class Encoding:
                 yield {"id": row.id, **of_part, "embedding": embedding, **row.fields}
 
     def _of_several_fields(self, texts: Iterable[ReadRecord]) -> Iterator[Record]:
-        for window in windows(texts, self.held):
+        for window in windows(texts, self.window_records):
             named: dict[str, Vectors] = {}
             for place, name in enumerate(self.settings.field):
                 self.truncation.field = name
@@ -278,7 +278,7 @@ class Encoding:
 
     def windows(self, texts: Iterable[ReadRecord]) -> Iterator[EmbeddedRows]:
         """Yield the rows of a window of `texts`, and their embeddings (rows, dim)."""
-        for window in windows(texts, self.held):
+        for window in windows(texts, self.window_records):
             rows, embeddings = self.window(window)
             check_finite((row.document for row in rows), embeddings, self.folder)
             if rows:  # a tree of one word has no phrases

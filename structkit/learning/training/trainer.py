@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from copy import copy, deepcopy
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,7 @@ class TrainingModule(nn.Module):
         return torch.optim.AdamW(weights, lr=rate, weight_decay=0.0, fused=True)
 
 
+@dataclass
 class Batches:
     """The batches of a run, in order; on a GPU, a thread makes each one during the step before.
 
@@ -133,11 +135,11 @@ class Batches:
     whose step is to come.
     """
 
-    def __init__(
-        self, module: TrainingModule, spool: Spool, plan: Plan, thread: Executor | None
-    ) -> None:
-        self.module, self.spool, self.plan, self.thread = module, spool, plan, thread
-        self.next: Future[Any] | None = None  # the batch of the next step, and its counts
+    module: TrainingModule
+    spool: Spool
+    plan: Plan
+    thread: Executor | None
+    next: Future[Any] | None = None  # the batch of the next step, and its counts
 
     def batch(self, step: Step) -> Any:
         """Return the batch of a step, on the module's device. Errors: those of making it."""
@@ -293,24 +295,24 @@ class Trainer:
 
     def _train(self, step: Step) -> None:
         settings = self.module.settings
-        own = (rank(),) if rank() else ()  # dropout differs between processes
-        torch.manual_seed(key(settings.seed, "step", step.number, *own) >> 1)
+        process = (rank(),) if rank() else ()  # dropout differs between processes
+        torch.manual_seed(key(settings.seed, "step", step.number, *process) >> 1)
         rate = self.plan.learning_rate(step.number)
         for group in self.optimizer.param_groups:
             group["lr"] = group["highest_lr"] * rate
         if step.number and step.number % self.plan.stage_steps == 0:
             self.optimizer.state.clear()  # each stage is a separate training (SEAL, section 4)
         self.optimizer.zero_grad(set_to_none=True)
-        numbers = self.module.backward(self.batches.batch(step))
+        read_loss = self.module.backward(self.batches.batch(step))
         if world_size() > 1:
             sum_gradients(self.module)
-        if longest := self.plan.max_grad_norm:
-            torch.nn.utils.clip_grad_norm_(self.module.parameters(), longest)
+        if max_norm := self.plan.max_grad_norm:
+            torch.nn.utils.clip_grad_norm_(self.module.parameters(), max_norm)
         self.optimizer.step()
         self.records += len(step.indices)
         self._read_loss()  # the loss of the step before: a GPU is not waited for
         self.pending_loss = partial(
-            self._count_loss, step, numbers, self.optimizer.param_groups[0]["lr"]
+            self._count_loss, step, read_loss, self.optimizer.param_groups[0]["lr"]
         )
         if self.on_cpu:
             self._read_loss()
@@ -321,8 +323,8 @@ class Trainer:
         if read_loss:
             read_loss()
 
-    def _count_loss(self, step: Step, numbers: LossReader, learning_rate: float) -> None:
-        parts = numbers()
+    def _count_loss(self, step: Step, read_loss: LossReader, learning_rate: float) -> None:
+        parts = read_loss()
         if not math.isfinite(parts["loss"]):
             raise UserError(
                 f"the loss is {parts['loss']} at step {step.number + 1:,}",
@@ -409,8 +411,8 @@ class HeldOut:
         rows = range(len(records))
         self.batches = [rows[start : start + batch_size] for start in rows[::batch_size]]
         self.name = f"held_out_{module.settings.validate_measure}"
-        self.ranks = self.name != "held_out_loss"
-        if self.ranks:
+        self.is_ranking = self.name != "held_out_loss"
+        if self.is_ranking:
             module.texts_to_rank(records[0])  # raises here, before any step
         self.values: list[float] = []
         self.best_step = 0
@@ -427,20 +429,20 @@ class HeldOut:
         module.eval()
         with torch.no_grad():
             losses = [self._loss(rows, stage) for rows in self.batches]
-            ranking = self._ranking() if self.ranks else 0.0
+            ranking = self._ranking() if self.is_ranking else 0.0
         module.train()
         vars(module.truncation).update(counted)  # held-out texts do not count as training texts
         sizes = list(map(len, self.batches))
         loss = sum(map(math.prod, zip(losses, sizes, strict=True))) / sum(sizes)
         loss, ranking = (total(each if rank() == 0 else 0.0) for each in (loss, ranking))
-        self.values.append(ranking if self.ranks else loss)
+        self.values.append(ranking if self.is_ranking else loss)
         self.without_gain += 1
-        cost = -ranking if self.ranks else loss  # the same in all processes: all keep one model
+        cost = -ranking if self.is_ranking else loss  # all processes keep one model
         if cost < self.best:
             self.best, self.best_step, self.without_gain = cost, steps, 0
             weights = trained_state(module)
             self.weights = {name: each.to("cpu", copy=True) for name, each in weights.items()}
-        return {"held_out_loss": loss} | ({self.name: ranking} if self.ranks else {})
+        return {"held_out_loss": loss} | ({self.name: ranking} if self.is_ranking else {})
 
     def _ranking(self) -> float:
         """Return the mean measure of the rankings of all documents of the file."""
@@ -493,7 +495,7 @@ class HeldOut:
 
     def summary(self) -> Record:
         """Return first, best and last value, and the step of the kept model."""
-        best = {"highest": max(self.values)} if self.ranks else {"lowest": min(self.values)}
+        best = {"highest": max(self.values)} if self.is_ranking else {"lowest": min(self.values)}
         first, last = self.values[0], self.values[-1]
         return {"first": first, **best, "last": last, "step": self.best_step}
 
