@@ -92,7 +92,7 @@ class RngState:
     """The state of the random numbers that dropout uses, to use them again."""
 
     def __init__(self, device: torch.device) -> None:
-        self.module = torch if device.type == "cpu" else torch.get_device_module(device)
+        self.module: Any = torch if device.type == "cpu" else getattr(torch, device.type)
         self.cpu, self.own = torch.get_rng_state(), self.module.get_rng_state()
 
     def restore(self) -> None:
