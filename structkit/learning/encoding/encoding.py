@@ -20,6 +20,7 @@ from structkit.embeddings.reading import differing_settings, read_hashes, read_m
 from structkit.embeddings.vectors import EmbeddingRow, Vectors
 from structkit.errors import UserError, flag, missing, program
 from structkit.learning.encoding.engines import open_engine
+from structkit.learning.encoding.exported import folder_signature
 from structkit.learning.encoding.settings import (
     NODE_ROWS,
     OPENING_SETTINGS,
@@ -442,14 +443,13 @@ def idle_encodings(settings: EncodingSettings) -> Iterator[Callable[[str], Encod
         yield lambda side: Encoding(of_side(settings, side))
         return
     folder = model_folder(settings.model, offline=settings.offline)
-    states = ((each, each.stat()) for each in sorted(folder.rglob("*")) if each.exists())
-    key = settings, *((name, of.st_size, of.st_mtime_ns, of.st_ino) for name, of in states)
+    key = settings, folder_signature(folder)
     used: list[Encoding] = []
 
     def encoding(side: str) -> Encoding:
         if not used:
-            kept = _idle.pop(key) if key in _idle else None
-            used.append(kept or Encoding(of_side(settings, "query")))
+            waits = key in _idle
+            used.append(_idle.pop(key) if waits else Encoding(of_side(settings, "query")))
         (queries,) = used
         opened = queries.engine, queries.metadata
         return queries if side == "query" else Encoding(of_side(settings, side), opened=opened)

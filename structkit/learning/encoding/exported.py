@@ -203,7 +203,7 @@ def find_export(model: Path, changes: Mapping[str, Any], runtime: Runtime) -> Ex
     place = _export_folder(model, changes, runtime)
     try:
         about: Record = orjson.loads((place / NOTES_FILE).read_bytes())
-        signature = _folder_signature(model)
+        signature = folder_signature(model)
     except (OSError, ValueError):
         return None
     return (place, about) if about.get("signature") == signature else None
@@ -219,7 +219,7 @@ def new_export(model: Path, changes: Mapping[str, Any], runtime: Runtime) -> Ite
     place.parent.mkdir(parents=True, exist_ok=True)
     _remove_orphans(place.parent)
     with whole_folder(place) as folder:
-        notes: Record = {"model": str(model.resolve()), "signature": _folder_signature(model)}
+        notes: Record = {"model": str(model.resolve()), "signature": folder_signature(model)}
         yield folder, notes
         (folder / NOTES_FILE).write_bytes(orjson.dumps(notes))
 
@@ -230,7 +230,7 @@ def _export_folder(model: Path, changes: Mapping[str, Any], runtime: Runtime) ->
     return cache_folder("engines") / digest[:32]
 
 
-def _folder_signature(model: Path) -> str:
+def folder_signature(model: Path) -> str:
     """Return a hash that changes with a model folder's files and structkit's version.
 
     The files are not read: a write changes a file's inode number or times.
