@@ -136,7 +136,7 @@ class AsciiDocPage(Page):
         if found.level == 1 and is_top:
             self._title = text
             return
-        anchor = next(filter(None, explicit.groups())) if explicit else self._section_id(text)
+        anchor = explicit[explicit.lastindex or 0] if explicit else self._section_id(text)
         self.headings.append(Heading(found.level, text, found.start, anchor))
 
     def _plain(self, text: str) -> str:

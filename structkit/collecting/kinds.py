@@ -252,7 +252,7 @@ def _languages() -> list[tuple[str, Signs]]:
 @cache
 def _extensions() -> dict[str, str]:
     """Return the language of each extension and whole name; plugins take precedence."""
-    languages = {}
+    languages: dict[str, str] = {}
     for line in EXTENSIONS_WITHOUT_PLUGIN.split("\n"):
         language, _, names = line.partition(": ")
         languages |= dict.fromkeys(names.split(), language)

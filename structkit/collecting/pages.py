@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise, takewhile
+from operator import attrgetter
 from typing import NamedTuple
 
 from markdown_it.token import Token
@@ -41,6 +42,9 @@ TAG_NAME = re.compile(r"</?([a-z][^\s/>]*)", re.I)
 MARKED_TERM = r"(?:`[^`]+`|\*\*[^*]+\*\*|__[^_]+__)"
 TERM = re.compile(rf"{MARKED_TERM}(?:(?:[\s,/|]|or\b)+{MARKED_TERM})*")
 TERM_MARKUP = re.compile(r"[`*]|__")
+
+
+PLACE = attrgetter("start")  # of what is in order
 
 
 @dataclass(frozen=True)
@@ -145,7 +149,7 @@ class Page:
         first, end = self._extent
         headings = [Heading(0, "", first, ""), *self.headings]
         starts = [*(heading.start for heading in headings), end]
-        cuts = [bisect_left(self._glossary, place, key=lambda each: each.start) for place in starts]
+        cuts = [bisect_left(self._glossary, place, key=PLACE) for place in starts]
         for heading, path, place, cut in zip(
             headings, self._paths, pairwise(starts), pairwise(cuts), strict=True
         ):
@@ -183,7 +187,7 @@ class Page:
             heading = table.heading[:MAX_HEADING_CHARACTERS]
             for place, text in table.texts():
                 row = table.rows[place - 1]
-                number_above = bisect_right(self.headings, row.start, key=lambda each: each.start)
+                number_above = bisect_right(self.headings, row.start, key=PLACE)
                 path = self._paths[number_above]
                 above = [" > ".join(path)[-MAX_HEADING_CHARACTERS:], heading]
                 record: Record = {
@@ -301,10 +305,7 @@ class HtmlPage(Page):
 
     def _definition(self, around: SectionPart, entry: GlossaryEntry) -> SectionPart:
         term = self._between(entry.start, entry.explained)
-        places = [
-            bisect_left(self._tags, at, key=lambda tag: tag.start)
-            for at in (entry.start, entry.explained)
-        ]
+        places = [bisect_left(self._tags, at, key=PLACE) for at in (entry.start, entry.explained)]
         anchor = self._first_anchor(self._tags[slice(*places)])
         path = [*around.path, term]
         return SectionPart(entry.start, entry.end, path, anchor or slug(term), anchor, entry.inner)

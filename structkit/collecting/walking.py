@@ -93,7 +93,9 @@ class Source:
 class LeftOut:
     """Skipped path; `fault` if something is wrong with it."""
 
-    size: ClassVar = 0  # no byte of it is read
+    # nothing of it is read
+    file: ClassVar = ""
+    size: ClassVar = 0
     path: str
     problem: str
     remedy: str
@@ -182,11 +184,10 @@ class Walk:
                     if not takes(below or posixpath.basename(shown)):
                         continue
                     matched += 1
-                file = found.file if isinstance(found, Source) else ""
-                if not file and found.path != shown and found.path in named:
+                if not found.file and found.path != shown and found.path in named:
                     continue
                 if len(roots) > 1:  # two files may have the same name as text
-                    key = found.path, file and os.path.realpath(file)
+                    key = found.path, found.file and os.path.realpath(found.file)
                     if key in seen:
                         continue
                     seen.add(key)
@@ -222,9 +223,8 @@ class Walk:
             rules, faults = Ignoring.above(real, self._note)
             yield from (LeftOut.because(readable_path(file), faults[file]) for file in faults)
         prefix = "" if shown == "." else os.path.join(shown, "")
-        waiting = self._open(
-            _Folder(prefix, os.path.join(real, ""), "", rules)
-        )  # the next one is the last
+        top = _Folder(prefix, os.path.join(real, ""), "", rules)
+        waiting = self._open(top)  # the next one is the last
         while waiting:
             found = self._entry(*waiting.pop())
             if isinstance(found, list):
@@ -245,9 +245,7 @@ class Walk:
                 os.close(descriptor)
         except OSError as error:
             return [(here, LeftOut.because(here.path("") or ".", error))]
-        if self.options.no_ignore:
-            return [(here, entry) for entry in entries]
-        names = {entry.name for entry in entries}
+        names = [] if self.options.no_ignore else [entry.name for entry in entries]
         rules, faults = here.rules.within(here.root, here.below, names, self._note)
         here = replace(here, rules=rules)
         left = [LeftOut.because(here.path(name), faults[name]) for name in faults]
