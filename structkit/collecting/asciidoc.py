@@ -150,11 +150,7 @@ class AsciiDocPage(Page):
         prefix = self._attributes.get("idprefix", "_")
         separator = self._ids.separator
         name = prefix + NOT_IN_ID.sub("", text.lower().replace(" -- ", ""))  # a dash is no sign
-        if separator:
-            name = re.sub(rf"[ .{re.escape(separator)}-]+", separator, name)
-            name = name.removesuffix(separator)
-        else:
-            name = name.replace(" ", "")
+        name = re.sub(rf"[ .{re.escape(separator)}-]+", separator, name).removesuffix(separator)
         return self._ids.take(name if prefix else name.removeprefix(separator))
 
     @cached_property
