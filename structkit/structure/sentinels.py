@@ -88,15 +88,6 @@ def target(entities: Sequence[str]) -> str:
     return " ".join([*pairs, SENTINELS[len(entities)]])
 
 
-def unmask(masked: str, entities: Sequence[str]) -> str:
-    """Return the text that was masked.
-
-    >>> unmask("<extra_id_0> = <extra_id_1> + <extra_id_0>", ["a", "b"])
-    'a = b + a'
-    """
-    return SENTINEL.sub(lambda match: entities[int(match[1])], masked)
-
-
 def refuse_sentinels(text: str) -> None:
     """Raise if the text holds a sentinel already: undoing the mask would be ambiguous."""
     if "<extra_id_" in text and (match := SENTINEL.search(text)):

@@ -14,7 +14,8 @@ from structkit import mask_entities, parse_trees
 from structkit.errors import UserError
 from structkit.records.jsonl import Records
 from structkit.registry import load
-from structkit.structure.sentinels import SENTINEL, random_spans, target, unmask
+from structkit.structure.sentinels import SENTINEL, random_spans, target
+from tests.sentinels import unmask
 
 REAL = Path("../shared/data/codesearch").glob("train.jsonl.gz")
 

@@ -22,7 +22,8 @@ from structkit.collecting.kinds import content_kind
 from structkit.collecting.units import Units
 from structkit.records.jsonl import Records
 from structkit.registry import load
-from structkit.structure.sentinels import SENTINEL, mask, unmask
+from structkit.structure.sentinels import SENTINEL, mask
+from tests.sentinels import unmask
 from tests.structure.code.sources import CODE, EXTRA, FIXTURES, cases
 
 DATA = Path("../shared/data/codesearch")

@@ -7,7 +7,7 @@ import pytest
 from structkit import mask_entities
 from structkit.registry import load
 from structkit.structure.code.grammar import words
-from structkit.structure.sentinels import unmask
+from tests.sentinels import unmask
 from tests.structure.code.sources import CODE, cases, files
 
 CASES = files("languages/*/*.txt")  # one text
