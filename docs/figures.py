@@ -46,6 +46,25 @@ SYSTEMS = {
     "published: coderankembed_hybrid": "CodeRankEmbed with BM25 (published)",
     "published: semble_hybrid": "semble (published)",
 }
+# the systems of the front page: in the report of checkouts, in the table of times, and their colors
+FRONT = {
+    "ask": ("`ask`", ABOVE),
+    "semble-all": ("semble", "#3f7cac"),
+    "semble": ("semble, code alone", "#8db6d6"),
+    "ripgrep": ("ripgrep, whole files", "#c8963e"),
+}
+FRONT_LABELS = (
+    "ask",
+    "semble, all its kinds of files",
+    "semble, its default (code alone)",
+    "ripgrep",
+)
+FRONT_SETS = {
+    "labelled": "about code",
+    "paraphrase": "in other words",
+    "docs": "about documentation",
+}
+FRONT_TIMES = {"first": "a first question", "next": "a next question"}
 FAMILY = {
     "strae-c": "StrAE, constituency",
     "self-strae": "Self-StrAE",
@@ -110,6 +129,45 @@ def ask() -> None:
     axis.set_xlabel("nDCG@10, and the CPU seconds of the index")
 
 
+def front() -> None:
+    """How often the first answer is right, and how long a first and a next question take."""
+    report = orjson.loads((REPORTS / "checkouts.json").read_bytes())
+    found = {row["system"]: row for row in report["rows"]}
+    timed = (REPORTS / "tables/asking.md").read_text("utf-8")
+    seconds = {cells[""]: [*cells.values()][1:] for cells in rows(timed)}
+    _, (shares, times) = pyplot.subplots(
+        2, figsize=(WIDTH, 5.2), height_ratios=(3, 2), layout="constrained"
+    )
+    for place, (system, (name, color)) in enumerate(FRONT.items()):
+        right = [100 * found[system][f"{part}/hit@1"] for part in FRONT_SETS]
+        bars(shares, place, right, color, "{:.0f} %")
+        # CPU seconds, before those by the clock in brackets
+        taken = [
+            float(cell.split()[0]) if cell else 0.0 for cell in seconds[name][: len(FRONT_TIMES)]
+        ]
+        bars(times, place, taken, color, "{:.1f} s")
+    named(shares, FRONT_SETS, "first answers that are right")
+    named(times, FRONT_TIMES, "CPU seconds for Django's 6,900 files")
+    shares.legend(FRONT_LABELS, frameon=False, loc="lower left", bbox_to_anchor=(-0.35, 1))
+
+
+def bars(axis: Any, place: int, values: Sequence[float], color: str, form: str) -> None:
+    """A bar in each group for the system at a place, with its value."""
+    height = 0.8 / len(FRONT)
+    middles = [group + (place - 1.5) * height for group in range(len(values))]
+    drawn = axis.barh(middles, values, 0.9 * height, color=color)
+    axis.bar_label(drawn, [form.format(each) for each in values], padding=3, fontsize=8)
+
+
+def named(axis: Any, groups: dict[str, str], title: str) -> None:
+    """Name the groups of bars, the first one at the top."""
+    axis.set_yticks(range(len(groups)), [each.replace(" ", "\n", 1) for each in groups.values()])
+    axis.invert_yaxis()
+    axis.tick_params(left=False, bottom=False, labelbottom=False)
+    axis.spines["bottom"].set_visible(False)
+    axis.set_xlabel(title)
+
+
 def tasks() -> None:
     """StrAE's nine tasks: Spearman's correlation or accuracy, x 100."""
     marked("strae", FAMILY)
@@ -167,6 +225,7 @@ STYLE = {
 }
 FIGURES: dict[str, Callable[[], None]] = {
     **{f"claims-{paper.lower()}": partial(claims, paper) for paper in ("SANTA", "SEAL", "StrAE")},
+    "front": front,
     "ask": ask,
     "tasks": tasks,
     "growth": growth,

@@ -1,8 +1,9 @@
-"""Pictures of a terminal in README.md: python docs/terminal.py."""
+"""Pictures of a terminal in README.md and the guides: python docs/terminal.py."""
 
 from __future__ import annotations
 
 import io
+import json
 import os
 import pty
 import re
@@ -22,20 +23,26 @@ ASKED = 'structkit ask requests "how is the encoding of a response guessed" -k 2
 COMMANDS = {
     "terminal": ASKED,
     "terminal-narrow": ASKED,
+    "terminal-pages": "structkit ask pages 'how do I fix a broken canoe' -k 2",
 }
 PICTURES = {"light": DEFAULT_TERMINAL_THEME, "dark": SVG_EXPORT_THEME}
-WIDTHS = {"terminal": 76, "terminal-narrow": 46}
+WIDTHS = {"terminal": 76, "terminal-narrow": 46, "terminal-pages": 76}
 
 
 def session(name: str) -> str:
     """Return a command and what it prints at a terminal, with its colors.
 
-    It runs beside the source of requests, a package that readers know.
+    It runs beside the source of requests, a package that readers know, and a folder of pages.
     """
     with tempfile.TemporaryDirectory() as places:
         kept = shutil.ignore_patterns("__pycache__")
         for folder in (Path("fixtures"), Path(requests.__file__).parent):
             shutil.copytree(folder, Path(places, folder.name), ignore=kept)
+        pages = Path(places, "pages")
+        pages.mkdir()
+        for line in Path("fixtures/pages/test.jsonl").read_text("utf-8").splitlines():
+            page = json.loads(line)
+            (pages / f"{page['id']}.html").write_text(page["html"], "utf-8")
         plain = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
         own = {"XDG_CACHE_HOME": places, "XDG_DATA_HOME": places, "TERM": "xterm-256color"}
         reading, writing = pty.openpty()

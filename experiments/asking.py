@@ -3,7 +3,9 @@
     python -m experiments.asking FOLDER … [--semble PYTHON] [--runs 3] [--question …]
 
 PYTHON is an interpreter that has semble, which reads only code by default, and
-here also prose and configuration, as `ask` does. Medians of the runs, in which all take turns: CPU
+here also prose and configuration, as `ask` does. ripgrep counts the lines with each word of the
+question, as in `experiments.repositories`; it keeps nothing, so that each of its answers is a first
+one. Medians of the runs, in which all take turns: CPU
 seconds of all processes, and seconds by the clock. After edits means ten files have a line more.
 In a process means milliseconds of the CPU for a question to one that has answered others: the
 median of twelve about Django, each new, and then four times more.
@@ -53,6 +55,13 @@ else:
     index.save(kept)
 assert index.search(question, top_k=10)
 """
+RIPGREP = """
+import sys
+from pathlib import Path
+from experiments.repositories import ripgrep
+folder, question = sys.argv[1:]
+assert ripgrep(Path(folder), "")(question, 10)
+"""
 # a process: its function `answers` is defined by one of the two below
 WARM = """
 import sys, time
@@ -99,6 +108,9 @@ def costs(
             for which in ("first", "next"):
                 yield name, which, measured(command, environment=SINGLE)
             yield name, "in a process", warm(semble, SEMBLE_WARM, copy, kept)
+        if shutil.which("rg"):
+            command = [PYTHON, "-c", RIPGREP, str(copy), question]
+            yield "ripgrep, whole files", "first", measured(command, environment=SINGLE)
         ask = [*STRUCTKIT, "ask", str(copy), question]
         for name, command in {
             "`ask`": [*ask, "--cache", f"{cache}/table"],
