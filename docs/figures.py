@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import cycle, takewhile
 from pathlib import Path
@@ -46,25 +46,19 @@ SYSTEMS = {
     "published: coderankembed_hybrid": "CodeRankEmbed with BM25 (published)",
     "published: semble_hybrid": "semble (published)",
 }
-# the systems of the front page: in the report of checkouts, in the table of times, and their colors
+# the systems of the front page, and their colors
 FRONT = {
-    "ask": ("`ask`", ABOVE),
-    "semble-all": ("semble", "#3f7cac"),
-    "semble": ("semble, code alone", "#8db6d6"),
+    "ask": ("ask", ABOVE),
+    "semble-all": ("semble, all its kinds of files", "#3f7cac"),
+    "semble": ("semble, its default (code alone)", "#8db6d6"),
     "ripgrep": ("ripgrep, whole files", "#c8963e"),
 }
-FRONT_LABELS = (
-    "ask",
-    "semble, all its kinds of files",
-    "semble, its default (code alone)",
-    "ripgrep",
-)
 FRONT_SETS = {
     "labelled": "about code",
     "paraphrase": "in other words",
     "docs": "about documentation",
 }
-FRONT_TIMES = {"first": "a first question", "next": "a next question"}
+TIMED = {"`ask`": "ask", "semble": "semble-all"}  # systems in the table of times
 FAMILY = {
     "strae-c": "StrAE, constituency",
     "self-strae": "Self-StrAE",
@@ -133,39 +127,37 @@ def front() -> None:
     """How often the first answer is right, and how long a first and a next question take."""
     report = orjson.loads((REPORTS / "checkouts.json").read_bytes())
     found = {row["system"]: row for row in report["rows"]}
-    timed = (REPORTS / "tables/asking.md").read_text("utf-8")
-    seconds = {cells[""]: [*cells.values()][1:] for cells in rows(timed)}
     _, (shares, times) = pyplot.subplots(
-        2, figsize=(WIDTH, 5.2), height_ratios=(3, 2), layout="constrained"
+        2, figsize=(WIDTH, 4.6), height_ratios=(3, 1), layout="constrained"
     )
-    for place, (system, (name, color)) in enumerate(FRONT.items()):
-        right = [100 * found[system][f"{part}/hit@1"] for part in FRONT_SETS]
-        bars(shares, place, right, color, "{:.0f} %")
-        # CPU seconds, before those by the clock in brackets
-        taken = [
-            float(cell.split()[0]) if cell else 0.0 for cell in seconds[name][: len(FRONT_TIMES)]
-        ]
-        bars(times, place, taken, color, "{:.1f} s")
-    named(shares, FRONT_SETS, "first answers that are right")
-    named(times, FRONT_TIMES, "CPU seconds for Django's 6,900 files")
-    shares.legend(FRONT_LABELS, frameon=False, loc="lower left", bbox_to_anchor=(-0.35, 1))
+    right = {
+        system: [100 * found[system][f"{part}/hit@1"] for part in FRONT_SETS] for system in FRONT
+    }
+    bars(shares, right, [*FRONT_SETS.values()], "{:.0f} %")
+    shares.set_xlabel("first answers from a right file")
+    timed = rows((REPORTS / "tables/asking.md").read_text("utf-8"))
+    taken = {TIMED[cells[""]]: [float(each) for each in [*cells.values()][1:]] for cells in timed}
+    bars(times, taken, ["first question", "next question"], "{:.1f} s")
+    times.set_xlabel("CPU seconds, 6,869 files of Django")
+    shares.legend(frameon=False, loc="lower left", bbox_to_anchor=(-0.3, 1), reverse=True)
 
 
-def bars(axis: Any, place: int, values: Sequence[float], color: str, form: str) -> None:
-    """A bar in each group for the system at a place, with its value."""
-    height = 0.8 / len(FRONT)
-    middles = [group + (place - 1.5) * height for group in range(len(values))]
-    drawn = axis.barh(middles, values, 0.9 * height, color=color)
-    axis.bar_label(drawn, [form.format(each) for each in values], padding=3, fontsize=8)
-
-
-def named(axis: Any, groups: dict[str, str], title: str) -> None:
-    """Name the groups of bars, the first one at the top."""
-    axis.set_yticks(range(len(groups)), [each.replace(" ", "\n", 1) for each in groups.values()])
+def bars(
+    axis: Any, systems: Mapping[str, Sequence[float]], groups: Sequence[str], form: str
+) -> None:
+    """Draw a bar for each system in each group, with its value; the first at the top."""
+    height = 0.8 / len(systems)
+    for place, (system, values) in enumerate(reversed(systems.items())):
+        name, color = FRONT[system]
+        lower = (len(systems) - 1) / 2 - place
+        middles = [group + lower * height for group in range(len(groups))]
+        drawn = axis.barh(middles, values, 0.9 * height, color=color, label=name)
+        axis.bar_label(drawn, [form.format(each) for each in values], padding=3, fontsize=8)
+    axis.set_yticks(range(len(groups)), [each.replace(" ", "\n", 1) for each in groups])
     axis.invert_yaxis()
+    axis.margins(x=0.12)
     axis.tick_params(left=False, bottom=False, labelbottom=False)
     axis.spines["bottom"].set_visible(False)
-    axis.set_xlabel(title)
 
 
 def tasks() -> None:

@@ -23,7 +23,7 @@ ASKED = 'structkit ask requests "how is the encoding of a response guessed" -k 2
 COMMANDS = {
     "terminal": ASKED,
     "terminal-narrow": ASKED,
-    "terminal-pages": "structkit ask pages 'how do I fix a broken canoe' -k 2",
+    "terminal-pages": "structkit ask pages 'where did traders bring the compass from' -k 1",
 }
 PICTURES = {"light": DEFAULT_TERMINAL_THEME, "dark": SVG_EXPORT_THEME}
 WIDTHS = {"terminal": 76, "terminal-narrow": 46, "terminal-pages": 76}
