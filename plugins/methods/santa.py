@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from structkit.errors import UserError, flag
+from structkit.errors import flag, wrong_usage
 from structkit.learning.encoders.settings import EncoderSettings, model_setting
 from structkit.learning.metadata import MAX_TEXT_TOKENS
 from structkit.learning.training.data import Spool
@@ -71,10 +71,9 @@ class Method(EncoderSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.alignment_weight and not self.entity_weight:
-            raise UserError(
+            raise wrong_usage(
                 f"{flag('alignment_weight')} and {flag('entity_weight')} are both 0",
                 "leave one out",
-                status=2,
             )
 
     @classmethod

@@ -22,7 +22,7 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from structkit.embeddings.vectors import Int8Rows, IntArray, Vectors
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, wrong_usage
 from structkit.learning.folders import (
     CONFIG_FILE,
     TOKENIZER_FILE,
@@ -350,10 +350,9 @@ def open_table(folder: Path, changes: Record) -> tuple[StaticEncoder, Record] | 
         own = plain_metadata(TABLE_POOLING) | {"normalize": False} | own | _library_metadata(place)
     metadata = own | changes
     if metadata["pooling"] != TABLE_POOLING:
-        raise UserError(
+        raise wrong_usage(
             f"{folder} is a table of token vectors, which has no pooling {metadata['pooling']}",
             f"leave {flag('pooling')} out",
-            status=2,
         )
     return StaticEncoder(Table.read(place, ours=ours), metadata), metadata | {"folder": folder}
 

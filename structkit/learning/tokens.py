@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
-from structkit.errors import UserError, flag
+from structkit.errors import flag, wrong_usage
 from structkit.processes import group_by_size
 
 MAX_SLICE_CHARACTERS = (
@@ -138,11 +138,10 @@ class Tokenizing:
         Errors: `UserError` if the model reads fewer.
         """
         if length and self.positions and length > self.positions:
-            raise UserError(
+            raise wrong_usage(
                 f"{flag('length', length)} is more than the {self.positions} tokens "
                 "that the model reads",
                 f"use {flag('length', self.positions)}",
-                status=2,
             )
         self.lengths = {**self.training_lengths, **({kind: length} if length else {})}
 
@@ -218,11 +217,10 @@ class Tokenizing:
         longest = len(self.with_special_tokens([*prompt, *[0] * size]))
         if self.positions and longest > self.positions:
             most = max(1, size - (longest - self.positions))
-            raise UserError(
+            raise wrong_usage(
                 f"{flag('chunk', size)} is {longest} tokens with special ones, but the model reads "
                 f"{self.positions}",
                 f"use {flag('chunk', most)}",
-                status=2,
             )
         self.truncation.count(kind, 1)
         chunks = []

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from structkit.errors import UserError, flag, program
+from structkit.errors import UserError, flag, program, wrong_usage
 from structkit.learning.encoders.adapters import Adapter
 from structkit.learning.encoders.encoder import (
     Encoder,
@@ -504,7 +504,7 @@ def check_loss(settings: EncoderSettings, negatives: int, width: int) -> None:
         raise UserError(problem, f"add some with {program('pair')} {flag('negatives_from')}")
     if longer := [each for each in settings.prefixes if each > width]:
         problem = f"{flag('matryoshka')} names {longer[0]}, but an embedding has {width} numbers"
-        raise UserError(problem, f"name at most {width}", status=2)
+        raise wrong_usage(problem, f"name at most {width}")
     if settings.prefixes and width not in settings.prefixes:
         say(f"the whole embedding of {width} numbers is not trained: {flag('matryoshka')} lacks it")
 

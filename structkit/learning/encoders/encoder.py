@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from structkit import registry
-from structkit.errors import UserError, flag, program
+from structkit.errors import UserError, flag, program, wrong_usage
 from structkit.learning.encoders.adapters import Adapter
 from structkit.learning.encoders.heads import (
     Dense,
@@ -410,7 +410,7 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
     changes = {key: value for key, value in changes.items() if value is not None}
     if changes.get("pooling", "mean") not in POOLINGS:
         problem = f"{flag('pooling', changes['pooling'])} is not {' or '.join(POOLINGS)}"
-        raise UserError(problem, "name one of them", status=2)
+        raise wrong_usage(problem, "name one of them")
     folder = model_folder(name, offline=offline)
     if table := open_table(folder, changes):
         return table
@@ -430,7 +430,7 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
         model, metadata = _load_library_encoder(folder, changes)
     if metadata.get("part") and changes:
         problem = f"{flag(min(changes))} is for models with an embedding of a whole text"
-        raise UserError(problem, "leave it out", status=2)
+        raise wrong_usage(problem, "leave it out")
     if isinstance(model, nn.Module):  # a parser is not one
         model.eval()
     return model, metadata | {"folder": folder}

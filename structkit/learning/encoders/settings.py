@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
-from structkit.errors import UserError, flag
+from structkit.errors import flag, wrong_usage
 from structkit.learning.folders import model_folder
 from structkit.learning.metadata import (
     MAX_TEXT_TOKENS,
@@ -174,7 +174,7 @@ class EncoderSettings(GradientSettings):
             problem = (
                 f"{flag('matryoshka', self.matryoshka)} is no list of different numbers above 0"
             )
-            raise UserError(problem, "write 64,128,256", status=2)
+            raise wrong_usage(problem, "write 64,128,256")
         return widths
 
     def with_teacher_scores(
@@ -191,7 +191,7 @@ class EncoderSettings(GradientSettings):
         if self.lora_rank and self.tag_tokens:
             rank, tags = flag("lora_rank"), flag("tag_tokens")
             problem = f"{rank} freezes the vectors of tokens, also the new ones of {tags}"
-            raise UserError(problem, "leave one out", status=2)
+            raise wrong_usage(problem, "leave one out")
 
     def prepare(self, record: Record) -> Record:
         return self.with_teacher_scores(record, super().prepare(record))
@@ -239,4 +239,4 @@ def check_decoder(settings: EncoderSettings) -> None:
     decoder = settings.pooling == "first-decoder-token"
     if settings.architecture == "bert" and decoder and settings.model is None:
         none, other = flag("architecture", "bert"), flag("architecture", "t5")
-        raise UserError(f"{none} has no decoder", f"use {other}", status=2)
+        raise wrong_usage(f"{none} has no decoder", f"use {other}")

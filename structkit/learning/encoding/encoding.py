@@ -18,7 +18,7 @@ import numpy as np
 
 from structkit.embeddings.reading import differing_settings, read_hashes, read_matrix
 from structkit.embeddings.vectors import EmbeddingRow, Vectors
-from structkit.errors import UserError, flag, missing, program
+from structkit.errors import UserError, flag, missing, program, wrong_usage
 from structkit.learning.encoding.engines import open_engine
 from structkit.learning.encoding.exported import folder_signature
 from structkit.learning.encoding.settings import (
@@ -221,7 +221,7 @@ class Encoding:
         _check_parts(encoder, settings)
         if settings.pool_factor and self.part != "tokens":
             problem = f"{flag('pool_factor')} is for rows of tokens"
-            raise UserError(problem, f"use {flag('rows', 'tokens')}", status=2)
+            raise wrong_usage(problem, f"use {flag('rows', 'tokens')}")
         # queries keep all their rows
         self.pool_factor = settings.pool_factor if settings.as_ == "document" else None
         encoder.read_at_most(settings.as_, settings.length)
@@ -380,7 +380,7 @@ class Encoding:
         most = embeddings.shape[1]
         if self.dimensions and self.dimensions > most:
             problem = f"{flag('dimensions', self.dimensions)}: the model gives {most}"
-            raise UserError(problem, f"use at most {most}", status=2)
+            raise wrong_usage(problem, f"use at most {most}")
         embeddings = embeddings[:, : self.dimensions]
         again = self.dimensions and self.metadata["normalize"]
         return normalized(embeddings) if again or self.settings.normalize else embeddings
@@ -486,12 +486,12 @@ def _check_parts(model: Model, settings: EncodingSettings) -> None:
     for name in ("length", "chunk"):
         if getattr(settings, name) and "chunk" not in model.parts:
             problem = f"{flag(name)} is for models that read tokens"
-            raise UserError(problem, "leave it out", status=2)
+            raise wrong_usage(problem, "leave it out")
     needed = {"tokens": "tokens", **dict.fromkeys(NODE_ROWS, "nodes")}.get(settings.rows or "")
     if needed and needed not in model.parts:
         kind = needed.replace("nodes", "trees")
         problem = f"{flag('rows', settings.rows)} needs a model of {kind}"
-        raise UserError(problem, "leave it out, or name such a model", status=2)
+        raise wrong_usage(problem, "leave it out, or name such a model")
 
 
 def embed_in_batches(engine: Engine, inputs: Sequence[Any], batch_tokens: int) -> Vectors:
@@ -514,7 +514,7 @@ def _already_open(settings: EncodingSettings) -> tuple[Engine, Record] | None:
         usual = EncodingSettings.__dataclass_fields__[name].default
         if value not in (usual, getattr(model.settings, name)):
             problem = f"{flag(name, value)} is not how the model {model} was loaded"
-            raise UserError(problem, f"leave it out, or load the model with {flag(name)}", status=2)
+            raise wrong_usage(problem, f"leave it out, or load the model with {flag(name)}")
     return model.opened
 
 
@@ -539,7 +539,7 @@ class EarlierEmbeddings:
         self.path, self.part = path, part
         if not path.endswith(".npy"):
             problem = f"{flag('reuse', path)} is not a .npy file"
-            raise UserError(problem, f"name a file that {program('encode')} wrote", status=2)
+            raise wrong_usage(problem, f"name a file that {program('encode')} wrote")
         self.old = read_matrix(path, fields=bool(part))
         own = self.old.meta.get("run") or {}
         if "hashes" not in own:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from structkit.embeddings.vectors import Vectors
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, wrong_usage
 from structkit.learning.encoding.exported import (
     RUNTIMES,
     Export,
@@ -71,7 +71,7 @@ def _open_own(
     if runtime and (settings.part == "tokens" or own_metadata(folder).get("part")):
         if settings.engine != "auto":
             problem = f"{flag('engine', settings.engine)} computes no embeddings of tokens"
-            raise UserError(problem, f"use {flag('engine', 'torch')}", status=2)
+            raise wrong_usage(problem, f"use {flag('engine', 'torch')}")
         runtime = None
     given = {name: value for name, value in changes.items() if value is not None}
     if table := open_table(folder, given):
@@ -122,7 +122,7 @@ def choose_runtime(
         return runtime
     if engine != "auto":
         problem = f"{flag('engine', engine)} takes no {flag('dtype', dtype)}"
-        raise UserError(problem, f"use {flag('engine', 'torch')}", status=2)
+        raise wrong_usage(problem, f"use {flag('engine', 'torch')}")
     return None
 
 

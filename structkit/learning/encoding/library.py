@@ -15,7 +15,7 @@ from sentence_transformers import MultiVectorEncoder, SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize
 
 from structkit.embeddings.vectors import Vectors
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, wrong_usage
 from structkit.learning.encoders.pretrained import check_model_folder, explain_damage
 from structkit.learning.encoding.settings import EncodingSettings
 from structkit.learning.metadata import (
@@ -88,7 +88,7 @@ def open_library(
         ("engine", settings.engine in ("onnx", "openvino")),
     ):
         if given:
-            raise UserError(odd.problem, f"leave {flag(name)} out", status=2)
+            raise wrong_usage(odd.problem, f"leave {flag(name)} out")
     say(f"{odd.problem}: sentence-transformers does, in float32, and counts no texts that it cuts")
     check_model_folder(folder)
     kind: Any = MultiVectorEncoder if is_multi_vector(folder) else SentenceTransformer

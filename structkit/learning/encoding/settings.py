@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from structkit.errors import UserError, flag
+from structkit.errors import flag, wrong_usage
 from structkit.extras import BUILTIN
 from structkit.paths import data_folder
 from structkit.records.jsonl import Record
@@ -150,10 +150,10 @@ class EncodingSettings:
             written.add("doc_id")
         if own := written.intersection(self.keep):
             problem = f"{flag('keep', min(own))}: a field of that name is written for every text"
-            raise UserError(problem, "rename the field", status=2)
+            raise wrong_usage(problem, "rename the field")
         if several and (part or self.reuse):
             other = flag("rows" if self.rows else part or "reuse")
-            raise UserError(f"{other} takes one {flag('field')}", "encode each by itself", status=2)
+            raise wrong_usage(f"{other} takes one {flag('field')}", "encode each by itself")
         if self.chunk and self.length and self.chunk > self.length:
             problem = f"{flag('chunk', self.chunk)} is more than {flag('length', self.length)}"
-            raise UserError(problem, "use smaller chunks", status=2)
+            raise wrong_usage(problem, "use smaller chunks")

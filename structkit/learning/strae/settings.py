@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from structkit.errors import UserError, flag, program
+from structkit.errors import UserError, flag, program, wrong_usage
 from structkit.learning.strae.sentences import (
     Sentences,
     drop_last_leaves,
@@ -138,11 +138,10 @@ class VocabularySettings(WordSettings, GradientSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.parts and self.embedding_size % getattr(self, self.parts):
-            raise UserError(
+            raise wrong_usage(
                 f"{flag('embedding_size', self.embedding_size)} is not a multiple of "
                 f"{getattr(self, self.parts)} {self.parts}",
                 "change it",
-                status=2,
             )
 
     @property
@@ -276,10 +275,9 @@ class NodeSettings(TreeSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.pooling != ROOT_POOLING and self.objective != PAIRS_OBJECTIVE:
-            raise UserError(
+            raise wrong_usage(
                 f"{flag('pooling', self.pooling)} is not for {flag('objective', self.objective)}",
                 f"use {flag('objective', PAIRS_OBJECTIVE)}",
-                status=2,
             )
 
     def prepare(self, record: Record) -> Record:

@@ -22,7 +22,7 @@ from torch.nn.functional import normalize
 
 from structkit.embeddings.reading import MATRIX_ENDINGS, read_embeddings
 from structkit.embeddings.vectors import IntArray, Vectors
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, wrong_usage
 from structkit.learning.static import static_word_vectors
 from structkit.learning.strae.batches import TreeBatch
 from structkit.learning.strae.losses import MIN_LENGTH, contrastive_loss
@@ -178,10 +178,9 @@ class TreeEncoder(VocabularyEncoder):
 
     def read(self, folder: Path, metadata: Record) -> Self:
         if metadata["pooling"] not in POOLINGS:
-            raise UserError(
+            raise wrong_usage(
                 f"a tree model has no pooling {metadata['pooling']}",
                 f"use {flag('pooling', 'mean')} for the mean of words, or none for the root",
-                status=2,
             )
         self.pooling = metadata["pooling"]
         return super().read(folder, metadata)

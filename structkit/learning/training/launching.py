@@ -29,7 +29,7 @@ from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalEx
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-from structkit.errors import Surface, UserError, flag, surface, use_surface
+from structkit.errors import Surface, UserError, flag, surface, use_surface, wrong_usage
 from structkit.processes import exit_for, handled_signals, limit_threads, without_script
 
 SHUTDOWN_SECONDS = 120  # seconds that a process may take to finish its step and save a checkpoint
@@ -60,10 +60,9 @@ def launch(call: Callable[[], Any], count: int) -> Any:
 def check_gpus(count: int) -> None:
     """Raise if there are GPUs, but fewer than processes."""
     if torch.cuda.is_available() and torch.cuda.device_count() < count:
-        raise UserError(
+        raise wrong_usage(
             f"{flag('nproc', count)} needs as many GPUs, but there are {torch.cuda.device_count()}",
             "lower it, or hide them: CUDA_VISIBLE_DEVICES=",
-            status=2,
         )
 
 

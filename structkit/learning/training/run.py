@@ -21,7 +21,7 @@ import torch
 from huggingface_hub import ModelCardData, metadata_load
 from torch import distributed
 
-from structkit.errors import Surface, UserError, flag
+from structkit.errors import Surface, UserError, flag, wrong_usage
 from structkit.extras import MINILM
 from structkit.learning.folders import content_hash, model_folder, read_json
 from structkit.learning.metadata import (
@@ -83,9 +83,7 @@ def train_method(
     if not distributed.is_torchelastic_launched() or distributed.is_initialized():
         return _train_in_process(name, method, files, options)
     if options.nproc > 1:
-        raise UserError(
-            f"torchrun starts the processes, not {flag('nproc')}", "leave it out", status=2
-        )
+        raise wrong_usage(f"torchrun starts the processes, not {flag('nproc')}", "leave it out")
     summary: Record = join(partial(_train_in_process, name, method, files, options))
     return summary
 
@@ -173,9 +171,9 @@ def check_processes(name: str, method: Method, files: Sequence[str], options: Ru
     """Raise where there are not enough GPUs, or the processes cannot share the work."""
     if max(world_size(), options.nproc) > 1 and not method.shared:
         remedy = f"leave {flag('nproc')} out" if options.nproc > 1 else "start it without torchrun"
-        raise UserError(f"{name} is trained by one process", remedy, status=2)
+        raise wrong_usage(f"{name} is trained by one process", remedy)
     if world_size() > 1 and (not files or "-" in files):
-        raise UserError("several processes cannot read one stdin", "name a file", status=2)
+        raise wrong_usage("several processes cannot read one stdin", "name a file")
     if options.nproc > 1:
         check_gpus(options.nproc)
 

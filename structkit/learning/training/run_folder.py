@@ -21,7 +21,7 @@ import orjson
 import torch
 from torch import Tensor
 
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, wrong_usage
 from structkit.learning.folders import LOSSES_FILE
 from structkit.learning.metadata import METADATA_FILE, read_metadata
 from structkit.learning.training.data import Step
@@ -51,7 +51,7 @@ class RunFolder:
         self.run: Record = {}
         self.resume = resume
         if self.final.name in ("", ".."):
-            raise UserError(f"{flag('output', output)} names no new folder", "name one", status=2)
+            raise wrong_usage(f"{flag('output', output)} names no new folder", "name one")
         self.partial = Path(beside(self.final, "", ".partial"))
         self.model = self.partial / "model"  # before `finish` moves it into place
         other = f"name another folder with {flag('output')}"

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils._pytree import tree_map_only
 
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, wrong_usage
 from structkit.learning.tokens import Truncation
 from structkit.learning.training.data import Plan, Spool, Step
 from structkit.learning.training.devices import (
@@ -86,7 +86,7 @@ class TrainingModule(nn.Module):
     def texts_to_rank(self, record: Record) -> tuple[Hashable, list[Hashable]]:
         """Return the query of a held-out record and its documents, the positive first."""
         problem = f"{flag('validate_measure')} needs records with a query and its document"
-        raise UserError(problem, "leave it out", status=2)
+        raise wrong_usage(problem, "leave it out")
 
     def text_embeddings(self, texts: Sequence[Any], side: str) -> Tensor:
         """Return embeddings of such queries or documents, (texts, …), in all processes."""
