@@ -437,23 +437,20 @@ def _read_batch(
     read, sources, files = ReadFiles(), list[Found](), dict[str, File]()
     for source, state in batch:
         is_named = bool(source.file) and not source.root
-        skips_keys = not (secrets or is_named)
-        if skips_keys and is_key_file(source.path):
+        may_hide_keys = not (secrets or is_named)
+        is_key = may_hide_keys and is_key_file(source.path)
+        try:
+            data = b"" if is_key else source.content(max_file_bytes)
+        except (OSError, UserError) as error:  # it stays unknown, and is tried again next time
+            fault = error if isinstance(error, UserError) else cannot_read(error)
+            read.faults.append(fault.at(source.path))
+            continue
+        if is_key or (may_hide_keys and PRIVATE_KEY.match(data)):
             read.files.append((File(source.path, state, "", problem=KEY_PROBLEM), b""))
             continue
-        try:
-            data = source.content(max_file_bytes)
-        except UserError as error:  # it stays unknown, and is tried again next time
-            read.faults.append(error.at(source.path))
-        except OSError as error:
-            read.faults.append(cannot_read(error).at(source.path))
-        else:
-            if skips_keys and PRIVATE_KEY.match(data):
-                read.files.append((File(source.path, state, "", problem=KEY_PROBLEM), b""))
-                continue
-            content_hash = hashlib.blake2b(data, digest_size=16).hexdigest()
-            files[source.path] = File(source.path, state, content_hash)
-            sources.append(replace(source, data=data, file="", status=None))
+        content_hash = hashlib.blake2b(data, digest_size=16).hexdigest()
+        files[source.path] = File(source.path, state, content_hash)
+        sources.append(replace(source, data=data, file="", status=None))
     collected = collect(sources)
     lines = collected.output.splitlines(keepends=True)
     records = [orjson.loads(line) for line in lines]

@@ -30,12 +30,12 @@ from structkit.searching import Kind
 from structkit.settings import files_of, offline_setting, setting, settings_class, unicode
 
 if TYPE_CHECKING:
+    from structkit.asking.answers import Answer
     from structkit.asking.cache import Store, Target
     from structkit.asking.folder import Folder
     from structkit.asking.meaning import Meaning
     from structkit.asking.similar import Place
     from structkit.embeddings.vectors import TextEncoding
-    from structkit.searching.hits import Hit
 
 INSTEAD = ("questions", "like", "uses", "no_cache")  # settings that do not concern caches
 
@@ -198,12 +198,7 @@ def _found(
     example: Place | None,
 ) -> Iterator[Record]:
     """Yield the answers to each question, or the passages like the example."""
-    from structkit.asking.answers import (
-        answers,
-        chosen_passages,
-        nothing_chosen,
-        with_places,
-    )
+    from structkit.asking.answers import answers, chosen_passages, nothing_chosen, with_places
     from structkit.asking.budget import shorten
     from structkit.ranking.reranking import choose
 
@@ -217,24 +212,24 @@ def _found(
     searched = ("pages", "path-kinds")
     rankers = {name: each for name, each in weights.rankers.items() if name not in searched}
     ranking = replace(weights, rankers=rankers).ranking()
+    answered: list[tuple[str, list[Answer]]] = []
     if settings.uses:
         from structkit.asking.uses import no_such_name, uses
 
-        answered = [(settings.uses, uses(folder, settings.uses, chosen))]
+        answered.append((settings.uses, uses(folder, settings.uses, chosen)))
         if not answered[0][1]:
             say(str(no_such_name(folder, settings.uses, chosen).at(str(target))))
             return
     elif example:
         from structkit.asking.similar import similar
 
-        text, found = similar(folder, example.passage(folder, target), k, chosen, meaning)
-        answered = [(text, with_places(folder, text, found, meaning))]
-    else:
-        answered = []
-        for question in settings.questions:
-            found = answers(folder, question, k, ranking, chosen, meaning, settings.kind)
-            answered.append((question, with_places(folder, question, found, meaning)))
+        answered.append(similar(folder, example.passage(folder, target), k, chosen, meaning))
+    for question in settings.questions:
+        found = answers(folder, question, k, ranking, chosen, meaning, settings.kind)
+        answered.append((question, found))
     for number, (question, best) in enumerate(answered, 1):
+        if not settings.uses:
+            best = with_places(folder, question, best, meaning)
         records = [*_records(str(number), question, best, target)]
         if settings.tokens:
             shown = shorten(records, settings.tokens)
@@ -247,14 +242,16 @@ def _found(
 
 
 def _records(
-    query_id: str, question: str, best: Iterable[tuple[Hit, Record]], target: Target
+    query_id: str, question: str, best: Iterable[Answer], target: Target
 ) -> Iterator[Record]:
     """Yield records of the answers to a question, best first."""
     for rank, (hit, record) in enumerate(best, 1):
         path = target.from_here(record["path"])
         doc_id = path + record["id"][len(record["path"]) :]
         answer = {"query_id": query_id, "query": question, "doc_id": doc_id}
-        left_out = ("id", "hash", "symbols", *(["html"] if "text" in record else []))
+        left_out = {"id", "hash", "symbols"}
+        if "text" in record:
+            left_out.add("html")
         fields = {name: value for name, value in record.items() if name not in left_out}
         if "also_in" in fields:
             fields["also_in"] = [*map(target.from_here, fields["also_in"])]
