@@ -15,10 +15,12 @@ from collections import Counter
 
 import numpy as np
 
+from structkit.asking.answers import best_scores
 from structkit.asking.folder import Folder
 from structkit.embeddings.vectors import Floats
 from structkit.ranking.reranking import Candidate, Query, Weights
 from structkit.records.jsonl import Record
+from structkit.searching.bm25 import places_in_groups
 from structkit.searching.hits import Hit
 from structkit.searching.words import folded_words
 
@@ -70,18 +72,10 @@ def localize(folder: Folder, text: str, k: int, chosen: Floats) -> list[tuple[Hi
             passages += scores / most
             files += np.maximum.reduceat(scores / most, firsts)
     files *= LESS ** -kinds(text, [file.path for file in folder.files])
-    bounds = [*firsts.tolist(), len(folder)]
-    ranked = [
-        (float(files[file]) * NEXT**place, number)
-        for file in np.argsort(-files, kind="stable")[:k].tolist()
-        for place, number in enumerate(
-            sorted(range(bounds[file], bounds[file + 1]), key=lambda number: -passages[number])
-        )
-        if passages[number] > 0
-    ]
-    best = sorted(ranked, key=lambda each: -each[0])[:k]
-    records = folder.records(number for _, number in best)
-    return [(Hit(records[number]["id"], score), records[number]) for score, number in best]
+    places = places_in_groups(passages, folder.numbers)
+    best = best_scores(files[folder.numbers] * NEXT**places * (passages > 0), k)
+    records = folder.records(best)
+    return [(Hit(records[number]["id"], score), records[number]) for number, score in best.items()]
 
 
 def kinds(text: str, paths: list[str]) -> Floats:

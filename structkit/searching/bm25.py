@@ -316,11 +316,7 @@ def page_scores(
     whole = _bm25_of_rows(of_pages, page_lengths, page_idf, PAGE_K1, PAGE_B)
     # a word that each row of a table has is rare among pages, and no word is on a single page
     own = _bm25_of_rows(counts, lengths, np.sqrt(page_idf * _idf_of_columns(counts)))
-    order = np.lexsort((-own, pages))
-    firsts = np.searchsorted(pages[order], np.arange(number))
-    places = np.empty(len(own), np.int64)  # of each passage in its page
-    places[order] = np.arange(len(own)) - firsts[pages[order]]
-    among = places < BEST_PASSAGES_PER_PAGE
+    among = places_in_groups(own, pages) < BEST_PASSAGES_PER_PAGE
     best = np.bincount(pages[among], weights=own[among], minlength=number).astype(float)
     scores = (
         _divided_by_maximum(whole)[pages]
@@ -328,6 +324,19 @@ def page_scores(
         + _divided_by_maximum(best)[pages]
     ) / 3
     return np.where(own > 0, scores, 0.0), among
+
+
+def places_in_groups(scores: Floats, groups: IntArray) -> IntArray:
+    """Return the place of each score among those of its group, 0 for the highest, (scores,).
+
+    >>> places_in_groups(np.array([1.0, 5.0, 2.0]), np.array([7, 3, 7])).tolist()
+    [1, 0, 0]
+    """
+    order = np.lexsort((-scores, groups))
+    grouped = groups[order]
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order)) - np.searchsorted(grouped, grouped)
+    return places
 
 
 def _idf_of_columns(counts: Counts | Floats) -> Floats:

@@ -260,7 +260,7 @@ class Shortlist:
 
     def _ranks(self, query: IntArray) -> IntArray:
         """Return the rank of each pair within its query, for pairs sorted by query."""
-        return np.arange(len(query)) - np.searchsorted(query, np.arange(len(self.least)))[query]
+        return np.arange(len(query)) - np.searchsorted(query, query)
 
     def _scores(self, query: IntArray, document: IntArray) -> Vectors:
         """Return the true scores of pairs, rounded once: equal vectors get equal scores."""
