@@ -9,7 +9,6 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from html import unescape
 from itertools import pairwise
 from posixpath import dirname, join, normpath, splitext
@@ -104,11 +103,10 @@ def _links(
         found += [(number, *link) for link in markup_links(text)]
         for label in RST_LABEL.findall(text):
             number_of[LABEL_PREFIX + label.lower()] = number
-    resolve = cache(lambda folder, href: normpath(join(folder, unquote(href))).lstrip("/"))
     for number, href, words in found:
         path = href
         if not href.startswith(LABEL_PREFIX):
-            path = resolve(dirname(files[number].path), href)
+            path = normpath(join(dirname(files[number].path), unquote(href))).lstrip("/")
         page = number_of.get(path, number_of.get(_name(path), number))
         if page != number:
             yield words, page
