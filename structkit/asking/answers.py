@@ -43,7 +43,7 @@ from structkit.searching import (
     WORDLESS_EMBEDDING_WEIGHT,
     Kind,
 )
-from structkit.searching.bm25 import page_scores
+from structkit.searching.bm25 import highest_scores, page_scores
 from structkit.searching.fusion import deepen, hybrid_hits
 from structkit.searching.hits import Hit
 from structkit.searching.lines import PROSE_FIELDS, field_and_text, first_line_number, starts_blocks
@@ -215,7 +215,7 @@ def weighted_by_kind(search: Search, scores: Floats, depth: int) -> Floats:
     """Return the best scores, weighed by the kinds of files as far as words fail, (passages,)."""
     weighted = np.zeros(len(scores))
     files, numbers = search.folder.files, search.folder.numbers
-    for passage, score in best_scores(scores, WEIGHED_DEPTHS * depth).items():
+    for passage, score in highest_scores(scores, WEIGHED_DEPTHS * depth).items():
         kind = path_kind(files[numbers[passage]].path)
         weighted[passage] = score * search.kind_weights[kind] ** search.word_failure
     return weighted
@@ -337,27 +337,13 @@ def fuse(
 
     `share` is the weight of the meaning; with 0 the hits are by words, unscaled.
     """
-    lexical, dense = best_scores(by_word, depth), best_scores(by_meaning, depth)
+    lexical, dense = highest_scores(by_word, depth), highest_scores(by_meaning, depth)
     records = folder.records({*lexical, *dense})
     lexical_hits = [Hit(records[number]["id"], score) for number, score in lexical.items()]
     if not share:
         return lexical_hits, records
     dense_hits = [Hit(records[number]["id"], score) for number, score in dense.items()]
     return hybrid_hits(dense_hits, lexical_hits, 2 * depth, share), records
-
-
-def best_scores(scores: Floats, maximum: int) -> dict[int, float]:
-    """Return the numbers of the passages with the highest scores above 0, best first.
-
-    >>> best_scores(np.array([0.0, 1.0, 3.0, 1.0]), 2)
-    {2: 3.0, 1: 1.0}
-    """
-    found = np.flatnonzero(scores > 0)
-    if len(found) > maximum:  # sorting a few is faster than all
-        least = np.partition(scores[found], -maximum)[-maximum]
-        found = found[scores[found] >= least]
-    order = found[np.argsort(-scores[found], kind="stable")][:maximum]
-    return {int(number): float(scores[number]) for number in order}
 
 
 def chosen_passages(folder: Folder, globs: Sequence[str], kind: Kind | None = None) -> Floats:

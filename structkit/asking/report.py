@@ -15,12 +15,11 @@ from collections import Counter
 
 import numpy as np
 
-from structkit.asking.answers import best_scores
 from structkit.asking.folder import Folder
 from structkit.embeddings.vectors import Floats
 from structkit.ranking.reranking import Candidate, Query, Weights
 from structkit.records.jsonl import Record
-from structkit.searching.bm25 import places_in_groups
+from structkit.searching.bm25 import highest_scores, places_in_groups
 from structkit.searching.hits import Hit
 from structkit.searching.words import folded_words
 
@@ -73,7 +72,7 @@ def localize(folder: Folder, text: str, k: int, chosen: Floats) -> list[tuple[Hi
             files += np.maximum.reduceat(scores / most, firsts)
     files *= LESS ** -kinds(text, [file.path for file in folder.files])
     places = places_in_groups(passages, folder.numbers)
-    best = best_scores(files[folder.numbers] * NEXT**places * (passages > 0), k)
+    best = highest_scores(files[folder.numbers] * NEXT**places * (passages > 0), k)
     records = folder.records(best)
     return [(Hit(records[number]["id"], score), records[number]) for number, score in best.items()]
 

@@ -12,13 +12,13 @@ from difflib import get_close_matches
 import numpy as np
 import tree_sitter
 
-from structkit.asking.answers import best_scores
 from structkit.asking.folder import Folder
 from structkit.asking.path_kinds import kind_weights, path_kind
 from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError
 from structkit.progress import say
 from structkit.records.jsonl import Record
+from structkit.searching.bm25 import highest_scores
 from structkit.searching.hits import Hit
 from structkit.searching.words import SYMBOL_SEPARATOR, fold, folded_words
 from structkit.structure.code.languages import outline_of
@@ -64,7 +64,7 @@ def no_such_name(folder: Folder, symbol: str, chosen: Floats) -> UserError:
     near = {other for part, _ in folder.words.parts for other in part.beginning(word)}
     names = list[str]()
     for other in get_close_matches(word, near, MAX_SIMILAR_NAMES, MIN_SIMILARITY):
-        passages = best_scores(folder.words.scores([other]) * chosen, PASSAGES_OF_A_NAME)
+        passages = highest_scores(folder.words.scores([other]) * chosen, PASSAGES_OF_A_NAME)
         codes = [record.get("code", "") for record in folder.records(passages).values()]
         written = re.search(rf"\b{re.escape(other)}\b", "\n".join(codes), re.IGNORECASE)
         if written and written[0] != name:

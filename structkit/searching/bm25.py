@@ -339,6 +339,20 @@ def places_in_groups(scores: Floats, groups: IntArray) -> IntArray:
     return places
 
 
+def highest_scores(scores: Floats, maximum: int) -> dict[int, float]:
+    """Return the numbers of the passages with the highest scores above 0, best first.
+
+    >>> highest_scores(np.array([0.0, 1.0, 3.0, 1.0]), 2)
+    {2: 3.0, 1: 1.0}
+    """
+    found = np.flatnonzero(scores > 0)
+    if len(found) > maximum:  # sorting a few is faster than all
+        least = np.partition(scores[found], -maximum)[-maximum]
+        found = found[scores[found] >= least]
+    order = found[np.argsort(-scores[found], kind="stable")][:maximum]
+    return {int(number): float(scores[number]) for number in order}
+
+
 def _idf_of_columns(counts: Counts | Floats) -> Floats:
     having = np.count_nonzero(counts, axis=0).tolist()
     return np.array([idf(len(counts), each) for each in having])
