@@ -13,8 +13,8 @@ from structkit import mask_entities
 from structkit.errors import UserError
 from structkit.records.jsonl import Records
 from structkit.structure.html.markup import tags, visible_text
-from structkit.structure.sentinels import unmask
 from tests.cli.complaints import complaint
+from tests.sentinels import unmask
 
 product = import_module("structkit_plugins.languages.product")
 DATA = Path("../shared/data/products")
