@@ -470,8 +470,12 @@ class Records:
             try:
                 orjson.dumps(record)
             except orjson.JSONEncodeError:
-                problem = f"the record is nested more than {MAX_JSON_LEVELS} levels deep"
-                raise self.place(UserError(problem, RECORD_REMEDY)) from None
+                raise self.place(
+                    UserError(
+                        f"the record is nested more than {MAX_JSON_LEVELS} levels deep",
+                        RECORD_REMEDY,
+                    )
+                ) from None
         return json.loads(line) if may_be_rounded(line) else record
 
     def _with_id(self, record: Record) -> Record:
