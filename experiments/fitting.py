@@ -95,7 +95,7 @@ def judge(
     """Return the features of a query's hits, and which hits are relevant."""
     candidates = candidates_of(hits, records)
     columns = [np.array([each.score for each in candidates])]
-    columns += [ranker.scores(query, candidates) for ranker, _ in ranking.rankers]
+    columns += [np.array(ranker.scores(query, candidates)) for ranker, _ in ranking.rankers]
     order = sorted(range(len(candidates)), key=lambda place: candidates[place].doc_id, reverse=True)
     candidates = [candidates[place] for place in order]
     files: dict[str, int] = {}

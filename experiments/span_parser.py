@@ -70,7 +70,7 @@ class Sizes:
     dropout: float = 0.2
 
 
-class Learned(Features):
+class Learned(Features):  # type: ignore[misc]  # of a plugin
     """Tables of features, with how often each training word occurred."""
 
     def __init__(self, tables: dict[str, list[str]], counts: dict[str, int]) -> None:
