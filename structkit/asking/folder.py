@@ -453,11 +453,16 @@ def _read_batch(
         sources.append(replace(source, data=data, file="", status=None))
     collected = collect(sources)
     lines = collected.output.splitlines(keepends=True)
-    records = [orjson.loads(line) for line in lines]
-    by_path = groupby(zip(records, lines, strict=True), lambda pair: pair[0]["path"])
+    collected_records = [orjson.loads(line) for line in lines]
+    by_path = groupby(zip(collected_records, lines, strict=True), lambda pair: pair[0]["path"])
+    records = list[Record]()
     for path, pairs in by_path:
-        own_lines = [line for _, line in pairs]
-        read.files.append((files[path]._replace(passages=len(own_lines)), b"".join(own_lines)))
+        of_file = list(pairs)
+        # the parts below a heading repeat it; alone it answers nothing
+        of_file = [pair for pair in of_file if not is_heading(pair[0])] or of_file
+        records += [record for record, _ in of_file]
+        passages = [line for _, line in of_file]
+        read.files.append((files[path]._replace(passages=len(passages)), b"".join(passages)))
     for skipped in collected.left_out:
         if skipped.fault:
             read.faults.append(skipped.error)
@@ -471,6 +476,18 @@ def _read_batch(
     bags.add(path_texts, again=True)  # code has its place already
     read.pieces, read.counts = [*bags.number], bags.columns
     return read
+
+
+def is_heading(record: Record) -> bool:
+    """Return whether a passage is a heading without text.
+
+    >>> is_heading({"headings": ["Tea", "Green"], "text": "## Green"})
+    True
+    >>> is_heading({"headings": ["Tea"], "text": "# Tea\\n\\nHot."})
+    False
+    """
+    *_, heading = record.get("headings") or [record.get("title") or ""]
+    return "text" in record and not any(map(str.isalnum, record["text"].replace(heading, "", 1)))
 
 
 def without_licence(record: Record, text: str) -> str:

@@ -412,3 +412,24 @@ def test_tests_resemble_a_report_and_do_not_answer_it(ask, tmp_path):
     report = "The area of a circle is wrong\n\nMy program gives a wrong value, ValueError: -1."
     first = ask(".", report, fields=["path"])
     assert first[0][0].startswith("src/shapes.")
+
+
+@pytest.mark.parametrize(
+    ("name", "page"),
+    {
+        "a.html": "<h1>The canoe</h1><h2>Storage</h2><p>Dry in winter.</p>",
+        "a.md": "# The canoe\n\n## Storage\n\nDry in winter.\n",
+        "b.md": "The canoe\n=========\n\nStorage\n-------\n\nDry in winter.\n",
+        "a.rst": "The canoe\n=========\n\nStorage\n-------\n\nDry in winter.\n",
+        "a.adoc": "= The canoe\n\n== Storage\n\nDry in winter.\n",
+    }.items(),
+)
+def test_a_heading_alone_is_no_answer(ask, tmp_path, name, page):
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    (folder / name).write_text(page)
+    [[text]] = ask("pages", "canoe", cwd=tmp_path, fields=["text"])
+    assert "winter" in text
+    (folder / name).write_text(page.replace("Dry in winter.", ""))
+    [[text], *_] = ask("pages", "canoe", cwd=tmp_path, fields=["text"])  # there is nothing else
+    assert "canoe" in text
