@@ -479,11 +479,11 @@ def _read_batch(
 
 
 def is_heading(record: Record) -> bool:
-    """Return whether a passage is a heading without text.
+    r"""Return whether a passage is a heading without text.
 
     >>> is_heading({"headings": ["Tea", "Green"], "text": "## Green"})
     True
-    >>> is_heading({"headings": ["Tea"], "text": "# Tea\\n\\nHot."})
+    >>> is_heading({"headings": ["Tea"], "text": "# Tea\n\nHot."})
     False
     """
     *_, heading = record.get("headings") or [record.get("title") or ""]
