@@ -391,7 +391,8 @@ class Archive:
     def _files(self, members: Iterator[Member]) -> Iterator[Found]:
         last: dict[str, Member] = {}  # of two with the same name the later counts, as in unpacking
         for member in members:
-            name = posixpath.normpath(member.name)
+            # some programs on Windows write backslashes
+            name = posixpath.normpath(member.name.replace("\\", "/"))
             if name in (".", "..") or name.startswith(("/", "../")):
                 yield LeftOut.because(f"{self.shown}/{readable_path(member.name)}", LEADS_OUTSIDE)
             else:
@@ -456,10 +457,9 @@ class Archive:
 
 def _zip_members(packed: zipfile.ZipFile) -> Iterator[Member]:
     for info in sorted(packed.infolist(), key=lambda info: os.fsencode(info.filename)):
-        name = info.filename.replace("\\", "/")  # as some programs pack on Windows
-        if not name.endswith("/"):
+        if not info.filename.endswith(("/", "\\")):
             is_link = (info.external_attr >> 28) == 0o12
-            yield Member(name, partial(packed.open, info), is_link)
+            yield Member(info.filename, partial(packed.open, info), is_link)
 
 
 def _tar_members(unpacked: tarfile.TarFile, name: str) -> Iterator[Member]:
