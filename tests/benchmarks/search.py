@@ -100,7 +100,7 @@ def compare(corpus: str, queries_file: str, kind: str = "rows", rounds: int = 3)
         searcher = approximate.open(EmbeddedCorpus([corpus]), SearchOptions(index=name))
         built = time.process_time() - start
         for parameters in steps:
-            set_parameters(searcher.index, parameters)
+            set_parameters(searcher.rows.index, parameters)
             found = recall(timed(searcher, queries)[1], truth)
             if found >= RECALL:
                 break

@@ -1,6 +1,7 @@
 """Verdicts follow from the reports by one rule, and the pages say what the program derives."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -175,6 +176,9 @@ LANGUAGES = "python java go php javascript ruby".split()
 POOLS = {"pooled": LANGUAGES, "renamed": [f"renamed-{each}" for each in LANGUAGES]}
 
 
+kept_once = cache(kept)
+
+
 def seeds_of(name, content, system, on):
     """A system's values by seed, from the values of each query where a report has them."""
     path = REPORTS / f"{name}.json"
@@ -182,7 +186,7 @@ def seeds_of(name, content, system, on):
     if not beside(path).exists() or on == "Score":  # a mean of correlations
         return row.get(f"{on}_seeds")
     of_seed = {}
-    for of_set, records in kept(path).items():
+    for of_set, records in kept_once(path).items():
         for record in records:
             run, _, seed = record["run"].partition("@")
             value = record.get(on, record.get("RR@100", record.get("nDCG@10")))
