@@ -84,7 +84,7 @@ def rescored(path: str, factor: int) -> SearchOptions:
 def bytes_of(searcher: Any, way: Way) -> int:
     """The bytes of a vector in the file that is searched, or in the index."""
     if way.backend == "approximate":
-        return int(faiss.serialize_index(searcher.index).nbytes) // len(searcher.corpus.ids)
+        return int(faiss.serialize_index(searcher.rows.index).nbytes) // len(searcher.corpus.ids)
     found, path = read_embeddings([way.corpus]), Path(way.corpus)
     scales = path.with_suffix(SCALES_SUFFIX)
     size = path.stat().st_size + (scales.stat().st_size if scales.exists() else 0)
