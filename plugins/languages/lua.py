@@ -7,7 +7,7 @@ from structkit.structure.code.languages import CodeLanguage, grammar_of
 from structkit.structure.code.outline import ByteSpan, DocComments, Outline
 
 VALUE = "(expression_list . (function_definition) .)"
-LONG = rb"\[(?P<%b>=*)\[.*?(?:\](?P=%b)\]|\Z)"
+LONG_BRACKET = rb"\[(?P<%b>=*)\[.*?(?:\](?P=%b)\]|\Z)"
 
 
 def _place_of_variable(value: tree_sitter.Node) -> ByteSpan | None:
@@ -38,7 +38,13 @@ class Language(CodeLanguage):
     grammar = grammar_of(
         "tree_sitter_lua",
         skip="string comment attribute",
-        opaque=(b"--" + LONG % (b"a", b"a"), rb"--[^\n]*", LONG % (b"b", b"b"), DOUBLE, SINGLE),
+        opaque=(
+            b"--" + LONG_BRACKET % (b"a", b"a"),
+            rb"--[^\n]*",
+            LONG_BRACKET % (b"b", b"b"),
+            DOUBLE,
+            SINGLE,
+        ),
     )
     outline = Outline(
         grammar,

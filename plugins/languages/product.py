@@ -68,7 +68,7 @@ class Language(plugin.Language):
 
 TOKENIZER = NLTKWordTokenizer()
 ABBREVIATION = re.compile(r"(?:\w\.)+")
-OPENING = re.compile(r'(?<![^\s([{<])"')
+OPENING_QUOTE = re.compile(r'(?<![^\s([{<])"')
 
 
 def tokens(text: str) -> list[Span]:
@@ -79,7 +79,7 @@ def tokens(text: str) -> list[Span]:
     >>> [text[start:end] for text in ["<b>It's</b> 5.5 in. Buy!"] for start, end in tokens(text)]
     ['It', "'s", '5.5', 'in', '.', 'Buy', '!']
     """
-    plain = OPENING.sub("“", visible_text(text)).translate(QUOTES)
+    plain = OPENING_QUOTE.sub("“", visible_text(text)).translate(QUOTES)
     plain = plain.replace("``", "““").replace("''", "””")
     spans: list[Span] = []
     for start, end in TOKENIZER.span_tokenize(plain):

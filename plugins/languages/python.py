@@ -19,15 +19,15 @@ from structkit.structure.code.outline import DocComments, Outline
 # the code in an f-string may hold strings
 CODE = nested(rb"\{", rb"\}", rb"""(?:[^{}"'\n]|"[^"\n]*+"|'[^'\n]*+')*+""")
 FORMATTED = rb"(?<!\w)(?:[fFtT][rR]?|[rR][fFtT])"
-PREFIX = rb"(?:(?<!\w)[rRbBuU]{1,2})?"
-LONG = rb"""(?P<%b>"{3}|'{3})"""
+STRING_PREFIX = rb"(?:(?<!\w)[rRbBuU]{1,2})?"
+TRIPLE_QUOTE = rb"""(?P<%b>"{3}|'{3})"""
 SHORT = rb"""(?P<%b>["'])"""
 OPAQUE = (
     rb"#[^\n]*",
-    FORMATTED + LONG % b"a" + rb"(?:\\.|\{\{|%b|(?!(?P=a)).)*+(?P=a)?" % CODE,
+    FORMATTED + TRIPLE_QUOTE % b"a" + rb"(?:\\.|\{\{|%b|(?!(?P=a)).)*+(?P=a)?" % CODE,
     FORMATTED + SHORT % b"b" + rb"(?:\\.|\{\{|%b|(?!(?P=b))[^\\\n])*+(?P=b)?" % CODE,
-    PREFIX + LONG % b"c" + rb"(?:\\.|(?!(?P=c)).)*+(?P=c)?",
-    PREFIX + SHORT % b"d" + rb"(?:\\.|(?!(?P=d))[^\\\n])*+(?P=d)?",
+    STRING_PREFIX + TRIPLE_QUOTE % b"c" + rb"(?:\\.|(?!(?P=c)).)*+(?P=c)?",
+    STRING_PREFIX + SHORT % b"d" + rb"(?:\\.|(?!(?P=d))[^\\\n])*+(?P=d)?",
 )
 # strings include f-strings with all that is inside; `__future__` is a literal in this grammar
 GRAMMAR = Grammar(

@@ -61,7 +61,7 @@ GRAMMAR = Grammar(
     opaque=OPAQUE,
 )
 DOC_ATTRIBUTE = r'#!?\[\s*doc\s*=\s*(?:r(#*)"([^\0]*?)"\1|"((?:\\[^\0]|[^\\"])*)")\s*\]'
-INNER = re.compile(r"//!|/\*!")
+INNER_DOC_COMMENT = re.compile(r"//!|/\*!")
 # a macro that begins with an item, as `cfg_if!` and `proptest!`
 ITEMS = re.compile(
     rb"!(?<=\w!)\s*+\{(?=(?:\s|//[^\n]*+|#!?\[[^\]]*+\])*+(?:if\s+#\[|(?:pub\b\s*+(?:\([^)]*+\)\s*+)?)?"
@@ -130,7 +130,7 @@ OUTLINE = Outline(
         gap="any",
         every=True,
         attribute=DOC_ATTRIBUTE,
-        inner=INNER.pattern,
+        inner=INNER_DOC_COMMENT.pattern,
     ),
     names={"impl_item": "type"},
     keywords=KEYWORDS,
@@ -153,7 +153,7 @@ class Language(CodeLanguage):
 
     def docstring(self, text: str) -> Span | None:
         """Return the span of the documentation at the start of the first function's body."""
-        if not INNER.search(text):
+        if not INNER_DOC_COMMENT.search(text):
             return None
         data = text.encode("utf-8")
         items = parse(GRAMMAR.parser, data).root_node.named_children

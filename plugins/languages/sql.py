@@ -10,18 +10,18 @@ from structkit.structure.code.grammar import BLOCK, overwrite
 from structkit.structure.code.languages import CodeLanguage, grammar_of
 from structkit.structure.code.outline import DocComments, Outline, Prepared
 
-DEFINITIONS = [
+DEFINITION_STATEMENTS = [
     f"create_{kind}"
     for kind in ("function", "procedure", "trigger", "view", "materialized_view", "table")
 ]
 OPAQUE = (rb"--[^\n]*", BLOCK, rb"'(?:''|[^'])*+'?", rb"(?P<dollars>\$\w*\$).*?(?:(?P=dollars)|\Z)")
-QUOTED = re.compile(rb"(\$\w*\$)(.*?)\1", re.DOTALL)
+DOLLAR_QUOTED = re.compile(rb"(\$\w*\$)(.*?)\1", re.DOTALL)
 
 
 def _without_bodies(data: bytes) -> Prepared:
     """Return code with blanks for what dollar quotes hold, which is not SQL alone."""
     seen = bytearray(data)
-    for match in QUOTED.finditer(data):
+    for match in DOLLAR_QUOTED.finditer(data):
         overwrite(seen, *match.span(2))
     return Prepared(bytes(seen))
 
@@ -38,9 +38,9 @@ class Language(CodeLanguage):
     )
     outline = Outline(
         grammar,
-        functions=tuple(DEFINITIONS),
+        functions=tuple(DEFINITION_STATEMENTS),
         comments=DocComments(begin=r"--|/\*", marks=r"-+|/?\*+(?!/)"),
-        names=dict.fromkeys(DEFINITIONS, "object_reference"),
+        names=dict.fromkeys(DEFINITION_STATEMENTS, "object_reference"),
         around=("statement",),
         prepare=_without_bodies,
     )

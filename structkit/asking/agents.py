@@ -44,7 +44,7 @@ AGENTS = {
 }
 
 
-class Change(NamedTuple):
+class SettingsChange(NamedTuple):
     """A settings file, the lines of an entry, and the text with it; None if it is there already."""
 
     path: Path
@@ -78,7 +78,7 @@ def path_for(agent: Agent, path: str) -> str:
     return f"./{inside}" if inside.startswith("-") else inside
 
 
-def add_server(agent: str, command: str, arguments: Sequence[str]) -> Change:
+def add_server(agent: str, command: str, arguments: Sequence[str]) -> SettingsChange:
     """Return an agent's settings file with a server of ours. Errors: another server of our name."""
     where = AGENTS[agent]
     path = Path(where.settings).expanduser()
@@ -98,7 +98,7 @@ def add_server(agent: str, command: str, arguments: Sequence[str]) -> Change:
     text = _read(path)
     try:
         add = _add_to_toml if is_toml else _add_to_json
-        return Change(path, lines, add(text, where.key, entry, lines))
+        return SettingsChange(path, lines, add(text, where.key, entry, lines))
     except (ValueError, RecursionError):
         raise UserError(f"is not as {agent} reads it", f"add {lines}").at(str(path)) from None
     except UserError as error:

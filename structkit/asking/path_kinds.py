@@ -159,7 +159,7 @@ SETTINGS_LANGUAGES = _words("cmake css csv ini json make toml xml yaml")
 SETTINGS_EXTENSIONS = _words("ac am env gradle in m4")
 SETTINGS_NAMES = ("requirements.txt", "constraints.txt")
 # what programs keep for themselves: locked versions, projects of editors, pictures
-KEPT = re.compile(r"\.(lock|sum|snap|svg|map|pbxproj|csproj|vcxproj|sln|prebuilt)$")
+KEPT_ENDING = re.compile(r"\.(lock|sum|snap|svg|map|pbxproj|csproj|vcxproj|sln|prebuilt)$")
 NOTES = re.compile(
     r"""
     (^ | [-_. /])
@@ -229,7 +229,7 @@ def path_kind(path: str) -> str:
     """
     place, language = path.lower(), named_language(path)
     name = place.rpartition("/")[2]
-    if KEPT.search(place) or GENERATED_NAME.search(name) or name in LOCK_FILES:
+    if KEPT_ENDING.search(place) or GENERATED_NAME.search(name) or name in LOCK_FILES:
         return "generated"
     rare = rare_kinds(path)
     is_sample = extension_of(path) in PAGE_EXTENSIONS and not {"test", "copy"}.isdisjoint(rare)
@@ -388,7 +388,9 @@ CUES = """
 GROUPS = [
     (float(logit), frozenset(words)) for logit, *words in map(str.split, CUES.strip().split("\n"))
 ]
-WORD = re.compile(r"(?<![\w./:$#@])[a-z']+(?![\w/(]|[.:]+\w)")  # of no symbol, no path, no "I/O"
+PLAIN_WORD = re.compile(
+    r"(?<![\w./:$#@])[a-z']+(?![\w/(]|[.:]+\w)"
+)  # of no symbol, no path, no "I/O"
 # as its first word
 ASKING = frozenset("may since what when which why".split())
 FIRST = 1.8
@@ -441,7 +443,7 @@ def kind_weights(question: str, kind: Kind | None = None) -> Mapping[str, float]
     if kind == "all":
         return dict.fromkeys(KINDS, 1.0)
     lower = question.lower()
-    words = WORD.findall(lower)
+    words = PLAIN_WORD.findall(lower)
     prose = probability_of_prose(lower, words)
     manual, code = (max(LEAST, min(1.0, 2 * each)) for each in (prose, 1 - prose))
     asked = asked_kinds(question)

@@ -26,9 +26,9 @@ from structkit.searching.words import folded_words
 WIDEST = 2_000  # characters of a line by which a form is recognized
 MARKS = re.compile(r"\s*(?:```|~~~)|\s{0,3}(?:#{1,6} |<!--)| {4,}\S|\t")
 # a line of a file, as stack traces, compilers and test runners write it
-PLACE = re.compile(r"""\w\.[A-Za-z]\w{0,4}(?:["']?, line |:line |:|\()\d""")
-QUOTED = re.compile(r"(?<!`)`([^`\n]{1,80})`(?!`)")
-NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|->|#)\w+)*(?:\(\))?")
+PLACE_IN_TRACE = re.compile(r"""\w\.[A-Za-z]\w{0,4}(?:["']?, line |:line |:|\()\d""")
+QUOTED_CODE = re.compile(r"(?<!`)`([^`\n]{1,80})`(?!`)")
+SYMBOL_NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|->|#)\w+)*(?:\(\))?")
 OF_CODE = re.compile(r"\w[_.:#>-]|_\w|[a-z0-9][A-Z]|\(")
 LESS = 0.1  # the value of tests, examples, copies: a report resembles them, but is about others
 NEXT = 0.75  # each further passage of a file counts so much of the one before
@@ -40,7 +40,7 @@ def is_one(text: str) -> bool:
     It has code, a heading, a comment or a stack trace; or paragraphs of sentences.
     """
     lines = [line[:WIDEST] for line in text.strip().splitlines()]
-    if any(MARKS.match(line) or PLACE.search(line) for line in lines):
+    if any(MARKS.match(line) or PLACE_IN_TRACE.search(line) for line in lines):
         return True
     ends = any(line.rstrip().endswith(".") for line in lines)
     return ends and "" in map(str.strip, lines)
@@ -53,7 +53,10 @@ def parts(text: str) -> dict[str, str]:
     'size Pool.get()'
     """
     title = next((line.strip(" #") for line in text.splitlines() if line.strip(" #")), "")
-    names = [*QUOTED.findall(text), *(name for name in NAME.findall(text) if OF_CODE.search(name))]
+    names = [
+        *QUOTED_CODE.findall(text),
+        *(name for name in SYMBOL_NAME.findall(text) if OF_CODE.search(name)),
+    ]
     return {"text": text, "title": title, "names": " ".join(dict.fromkeys(names))}
 
 

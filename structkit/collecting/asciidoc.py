@@ -28,8 +28,8 @@ BLOCK_BORDER = re.compile(
     re.X,
 )
 ABOUT_NEXT_BLOCK = re.compile(r"\[.*\]$|//|:!?\w[\w-]*!?:(?:\s|$)")  # attributes and comments
-ATTRIBUTE = re.compile(r":(\w[\w-]*):(?:\s+(.*))?$")
-REFERENCE = re.compile(r"\{(\w[\w-]*)\}")  # to an attribute
+ATTRIBUTE_ENTRY = re.compile(r":(\w[\w-]*):(?:\s+(.*))?$")
+ATTRIBUTE_REFERENCE = re.compile(r"\{(\w[\w-]*)\}")  # to an attribute
 ANCHOR = re.compile(
     r"""
       \[\[ ([^\[\],]+) [^\[\]]* \]\]
@@ -38,10 +38,12 @@ ANCHOR = re.compile(
     """,
     re.X,
 )
-MACRO = re.compile(r"(?<!\S)(?:link:|xref:|https?://)[^\s\[\]]*\[([^\]]*)\]|<<[^<,>]*,?([^<>]*)>>")
+INLINE_MACRO = re.compile(
+    r"(?<!\S)(?:link:|xref:|https?://)[^\s\[\]]*\[([^\]]*)\]|<<[^<,>]*,?([^<>]*)>>"
+)
 TEXT_MARKS = re.compile(r"[`*]|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)")
 NOT_IN_ID = re.compile(r"[^ \w.-]")
-TERM = re.compile(r"\s*(\S.*?)::(?:\s+(\S)|$)")
+LIST_TERM = re.compile(r"\s*(\S.*?)::(?:\s+(\S)|$)")
 IN_LIST = re.compile(r"\s|[*.-]+\s|\d+\.\s|\+$")  # how a line begins that does not end a list
 # the border before a cell, with how often the cell is repeated, or its columns and rows
 CELL = re.compile(
@@ -107,7 +109,7 @@ class AsciiDocPage(Page):
                 above, may_begin = "", True
             elif ABOUT_NEXT_BLOCK.match(line):
                 above, may_begin = above + line, True
-                if entry := ATTRIBUTE.match(line):
+                if entry := ATTRIBUTE_ENTRY.match(line):
                     self._attributes[entry[1]] = entry[2] or ""
             else:
                 self._prose.append(row)
@@ -141,8 +143,8 @@ class AsciiDocPage(Page):
 
     def _plain(self, text: str) -> str:
         """Return a text of a line without anchors, marks and macros, attributes replaced."""
-        text = REFERENCE.sub(lambda name: self._attributes.get(name[1], name[0]), text)
-        text = MACRO.sub(lambda macro: macro[1] or macro[2] or "", ANCHOR.sub("", text))
+        text = ATTRIBUTE_REFERENCE.sub(lambda name: self._attributes.get(name[1], name[0]), text)
+        text = INLINE_MACRO.sub(lambda macro: macro[1] or macro[2] or "", ANCHOR.sub("", text))
         return " ".join(TEXT_MARKS.sub("", text).split())
 
     def _section_id(self, text: str) -> str:
@@ -168,7 +170,7 @@ class AsciiDocPage(Page):
         is_open = has_text = False
         for row in self._prose:
             line = self.lines[row]
-            term = TERM.match(line)
+            term = LIST_TERM.match(line)
             after_blank = row > 0 and not self.lines[row - 1].strip()
             is_over = has_text and after_blank and line.strip() and not IN_LIST.match(line)
             if is_open and (term or is_over):

@@ -14,7 +14,7 @@ from structkit.structure.html.markdown import FrontMatter
 
 REMEDY = "open it in Jupyter and save it again, or rename it to .json"
 JSON_STRING = r'"(?:[^"\\]++|\\.)*+(?:"|\Z)'
-STRING = re.compile(JSON_STRING, re.S)
+JSON_TEXT = re.compile(JSON_STRING, re.S)
 SOURCE = re.compile(
     rf"""
     "(?:source|input)" \s*+ : \s*+        # of nbformat 4 and 3; in a string, quotes are escaped
@@ -121,7 +121,7 @@ class _SourceRows:
     def of(self, parts: list[str]) -> list[int]:
         """Return the line of each part of the next cell, from 1; at least one line."""
         for source in self.sources:
-            strings = list(STRING.finditer(self.text, *source.span(1)))
+            strings = list(JSON_TEXT.finditer(self.text, *source.span(1)))
             if [DECODER.decode(string[0]) for string in strings] == parts:
                 places = [string.start() for string in strings] or [source.start()]
                 return [self._row_of(place) for place in places]

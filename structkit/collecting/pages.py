@@ -44,7 +44,7 @@ TERM = re.compile(rf"{MARKED_TERM}(?:(?:[\s,/|]|or\b)+{MARKED_TERM})*")
 TERM_MARKUP = re.compile(r"[`*]|__")
 
 
-PLACE = attrgetter("start")  # of what is in order
+BY_START = attrgetter("start")  # of what is in order
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class Page:
         first, end = self._extent
         headings = [Heading(0, "", first, ""), *self.headings]
         starts = [*(heading.start for heading in headings), end]
-        cuts = [bisect_left(self._glossary, place, key=PLACE) for place in starts]
+        cuts = [bisect_left(self._glossary, place, key=BY_START) for place in starts]
         for heading, path, place, cut in zip(
             headings, self._paths, pairwise(starts), pairwise(cuts), strict=True
         ):
@@ -187,7 +187,7 @@ class Page:
             heading = table.heading[:MAX_HEADING_CHARACTERS]
             for place, text in table.texts():
                 row = table.rows[place - 1]
-                number_above = bisect_right(self.headings, row.start, key=PLACE)
+                number_above = bisect_right(self.headings, row.start, key=BY_START)
                 path = self._paths[number_above]
                 above = [" > ".join(path)[-MAX_HEADING_CHARACTERS:], heading]
                 record: Record = {
@@ -305,7 +305,9 @@ class HtmlPage(Page):
 
     def _definition(self, around: SectionPart, entry: GlossaryEntry) -> SectionPart:
         term = self._between(entry.start, entry.explained)
-        places = [bisect_left(self._tags, at, key=PLACE) for at in (entry.start, entry.explained)]
+        places = [
+            bisect_left(self._tags, at, key=BY_START) for at in (entry.start, entry.explained)
+        ]
         anchor = self._first_anchor(self._tags[slice(*places)])
         path = [*around.path, term]
         return SectionPart(entry.start, entry.end, path, anchor or slug(term), anchor, entry.inner)

@@ -30,7 +30,7 @@ from structkit.settings import make, offline_setting, setting, settings_class
 from structkit.version import __version__
 
 MAX_QUESTION_CHARACTERS = 100_000
-GRACE_SECONDS = 1.0  # for answers under way when stdin ends
+ANSWER_GRACE_SECONDS = 1.0  # for answers under way when stdin ends
 PARSE_ERROR = -32700  # of JSON-RPC
 INVALID_REQUEST = -32600
 TEXT_INDENT = (
@@ -42,7 +42,7 @@ INSTRUCTIONS = (
     "Folders: "
 )
 # what an agent reads of the arguments of the tools; the others are settings of `ask`
-ARGUMENTS = {
+TOOL_ARGUMENTS = {
     "question": "A sentence, a few words or the name of a symbol; or a whole bug report.",
     "place": "The passage: FILE:LINE, FILE:FIRST-LAST, or the place of an answer.",
     "name": "The symbol, as in the code: SERVER_NAME, Class.method or module::SERVER_NAME.",
@@ -276,7 +276,7 @@ def _tool(answer: Callable[..., Answers]) -> Any:
     )
     tool.parameters["additionalProperties"] = False
     for name, argument in tool.parameters["properties"].items():
-        argument["description"] = ARGUMENTS[name]
+        argument["description"] = TOOL_ARGUMENTS[name]
     tool.fn_metadata.arg_model.model_config["extra"] = "forbid"
     tool.fn_metadata.arg_model.model_rebuild(force=True)
     tool.fn_metadata.output_schema = schema.json_schema()
@@ -319,7 +319,7 @@ def _pass_messages(
                 messages.write(text + b"\n")
     while _unread_bytes(readable):
         time.sleep(POLL_SECONDS)
-    time.sleep(GRACE_SECONDS)
+    time.sleep(ANSWER_GRACE_SECONDS)
     end_now(0)
 
 

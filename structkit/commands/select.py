@@ -22,7 +22,7 @@ from structkit.records.stream import Options, run_stage
 from structkit.reproducibility import key
 from structkit.settings import file_setting, seed_setting, setting, settings_class
 
-CONDITION = re.compile(r"(.+?)(!=|!~|=|~)(.*)", re.DOTALL)
+WHERE_CONDITION = re.compile(r"(.+?)(!=|!~|=|~)(.*)", re.DOTALL)
 
 
 @settings_class
@@ -112,7 +112,7 @@ class Condition:
         >>> Condition.parse("tags!=old").passes({"tags": ["new", "old"]})
         False
         """
-        match = CONDITION.fullmatch(text)
+        match = WHERE_CONDITION.fullmatch(text)
         if not match:
             raise wrong_usage(
                 f"{flag(name, text)} is not a condition",

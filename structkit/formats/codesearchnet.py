@@ -9,11 +9,11 @@ from collections.abc import Mapping
 
 from structkit.formats.interchange import Fields, Row
 
-FIELDS = (
+FUNCTION_FIELDS = (
     "repo path func_name original_string language code code_tokens docstring docstring_tokens sha "
     "url partition".split()
 )
-SAME_NAMES = dict(zip(FIELDS, FIELDS, strict=True))
+SAME_NAMES = dict(zip(FUNCTION_FIELDS, FUNCTION_FIELDS, strict=True))
 
 
 def function_row(record: Fields, names: Mapping[str, str] = SAME_NAMES) -> Row:

@@ -27,8 +27,8 @@ TAB_COLUMNS = 4
 MIN_CONTEXT_ROWS = 3  # rows, of which one may be the signature
 PROSE_FIELDS = ("text", "description", "untagged")
 # marks before the first word of a comment, and of a list item
-COMMENT_MARKS = r"\s*(?:[/#;*]+\s*)?"
-LIST_ITEM = re.compile(rf"{COMMENT_MARKS}(?:[-+•]|\d{{1,3}}[.)])\s+\S")
+LINE_COMMENT_MARKS = r"\s*(?:[/#;*]+\s*)?"
+LIST_ITEM = re.compile(rf"{LINE_COMMENT_MARKS}(?:[-+•]|\d{{1,3}}[.)])\s+\S")
 
 
 class Line(NamedTuple):

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 # of UTF-8: no byte of a character beyond ASCII changes, and no end of a line
-KEPT = {ord("\n"), ord("_"), *range(128, 256)}
-SPACED = bytes(i if i in KEPT or chr(i).isalnum() else ord(" ") for i in range(256))
+KEPT_CHARACTERS = {ord("\n"), ord("_"), *range(128, 256)}
+SPACED = bytes(i if i in KEPT_CHARACTERS or chr(i).isalnum() else ord(" ") for i in range(256))
 NO_SIGNS = bytes(
     i for i in range(256) if i != ord("\n") and (SPACED[i] == i or not chr(i).isprintable())
 )

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 
 END = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s|$)|[。！？]+[」』”’]*")
-WORD = re.compile(r"\S*$")
-OPENING = "\"'“‘«([{"
+LAST_WORD = re.compile(r"\S*$")
+OPENING_MARKS = "\"'“‘«([{"
 # a line that begins a new paragraph
 ITEM = re.compile(r"[ \t]*(?:[-*+•·]|\d{1,3}[.)])[ \t]+\S")
 ABBREVIATIONS = frozenset(
@@ -20,8 +20,12 @@ ABBREVIATIONS = frozenset(
     "sat sen sens sep sept sgt sr st sun tel thu tue u.k u.s univ v vs wed".split()
 )
 # abbreviations only before a number: otherwise they may be words
-NUMBERED = frozenset("art ch chap eq ex fig figs no nos para pp sec sect tab vol vols".split())
-WORDS = frozenset("mar pub rep reps sat sun wed".split())  # words unless capitalized
+NUMBERED_ABBREVIATIONS = frozenset(
+    "art ch chap eq ex fig figs no nos para pp sec sect tab vol vols".split()
+)
+ABBREVIATIONS_LIKE_WORDS = frozenset(
+    "mar pub rep reps sat sun wed".split()
+)  # words unless capitalized
 INITIALS = re.compile(r"(?:[A-Z]\.){1,3}[A-Z]")
 LONGEST = 15  # characters of an abbreviation
 
@@ -70,16 +74,16 @@ def _is_end(text: str, start: int, at: int, after: int, last: int) -> bool:
     rest = text[after : min(after + 80, last)].lstrip()
     if not rest or text[at] in "。！？":
         return True
-    first = rest.lstrip(OPENING)[:1]
+    first = rest.lstrip(OPENING_MARKS)[:1]
     if first.islower():
         return False
     if text[at:after] != ".":
         return True
     word = text[max(start, at - LONGEST) : at]
-    word = word[max(word.rfind(sign) for sign in " \t\n") + 1 :].lstrip(OPENING)
-    if word.lower() in NUMBERED:
+    word = word[max(word.rfind(sign) for sign in " \t\n") + 1 :].lstrip(OPENING_MARKS)
+    if word.lower() in NUMBERED_ABBREVIATIONS:
         return not first.isdecimal()
-    if word in WORDS:
+    if word in ABBREVIATIONS_LIKE_WORDS:
         return True
     if word.lower() in ABBREVIATIONS or (len(word) == 1 and word.isalpha()):
         return word.lower() == "etc" and first.isupper()

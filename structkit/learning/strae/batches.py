@@ -144,10 +144,10 @@ def _nodes_by_depth(depths: Ints) -> Iterator[tuple[IntArray, IntArray]]:
 
 # makes parents (n, S) from children (n, 2, S), or such children from their parents; it also gets
 # which of `batch.inner` the parents are
-Step = Callable[[Tensor, slice], Tensor]
+LevelStep = Callable[[Tensor, slice], Tensor]
 
 
-def upward(batch: TreeBatch, leaves: Tensor, compose: Step) -> Tensor:
+def upward(batch: TreeBatch, leaves: Tensor, compose: LevelStep) -> Tensor:
     """Return the states of all nodes (nodes, S), from those of `batch.leaves` (leaves, S)."""
     bottom_up: list[Tensor] = []
     below = leaves[:0]
@@ -160,7 +160,7 @@ def upward(batch: TreeBatch, leaves: Tensor, compose: Step) -> Tensor:
     return torch.cat(bottom_up[::-1])
 
 
-def downward(batch: TreeBatch, roots: Tensor, decompose: Step) -> Tensor:
+def downward(batch: TreeBatch, roots: Tensor, decompose: LevelStep) -> Tensor:
     """Return the states of all nodes (nodes, S), from the roots' (sentences, S)."""
     down = [roots]
     for _, inner, places, _ in _walk_depths(batch):

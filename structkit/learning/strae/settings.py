@@ -31,7 +31,7 @@ from structkit.structure.trees.words import check_same, words_of
 
 STRAE_APPENDIX = "StrAE, appendix A"
 ROOT_POOLING = "root"  # a text is the embedding of its root, or the mean of its words
-POOLINGS = (ROOT_POOLING, "mean")
+TREE_POOLINGS = (ROOT_POOLING, "mean")
 PAIRS_OBJECTIVE = "pairs"  # the objective that links two texts
 PAIR_FIELDS = ("query", "positive")  # of a pair
 
@@ -242,7 +242,7 @@ class NodeSettings(TreeSettings):
         ROOT_POOLING,
         "embedding of a text with {objective:pairs}: its root, or the mean of its words "
         "without composition",
-        choices=POOLINGS,
+        choices=TREE_POOLINGS,
         group="loss",
         requires="objective",
     )

@@ -30,8 +30,8 @@ from structkit.learning.strae.sentences import Sentence, Sentences, expand_subwo
 from structkit.learning.strae.settings import (
     PAIR_FIELDS,
     PAIRS_OBJECTIVE,
-    POOLINGS,
     ROOT_POOLING,
+    TREE_POOLINGS,
     NodeSettings,
     TreeSettings,
     VocabularySettings,
@@ -177,7 +177,7 @@ class TreeEncoder(VocabularyEncoder):
     pooling: str = ROOT_POOLING
 
     def read(self, folder: Path, metadata: Record) -> Self:
-        if metadata["pooling"] not in POOLINGS:
+        if metadata["pooling"] not in TREE_POOLINGS:
             raise wrong_usage(
                 f"a tree model has no pooling {metadata['pooling']}",
                 f"use {flag('pooling', 'mean')} for the mean of words, or none for the root",

@@ -36,7 +36,7 @@ MARKUP = re.compile(
     re.X | re.S,
 )
 # the name of a tag, or an attribute (HTML standard, sections 13.2.5.8 and 13.2.5.32)
-ATTRIBUTE = re.compile(
+TAG_ATTRIBUTE = re.compile(
     r"""
     ([^ \t\n\f\r/>][^ \t\n\f\r/>=]*)
     (?:
@@ -48,7 +48,7 @@ ATTRIBUTE = re.compile(
 )
 XML_START = re.compile(r"\ufeff?\s*<\?xml\s")  # how XHTML begins
 SHADOW_ROOT = re.compile(r"\sshadowrootmode\s*=\s*[\"']?(?:open|closed)\b", re.I)
-REFERENCE = re.compile(r"&#?\w+;?", re.ASCII)
+CHARACTER_REFERENCE = re.compile(r"&#?\w+;?", re.ASCII)
 BYTE_ORDER_MARK = "\ufeff"
 CDATA_START = "<![CDATA["
 PLACE_MARK = "\x02"  # of our comments; to the parser it is a character like any other
@@ -105,9 +105,12 @@ def visible_text(text: str) -> str:
         return text
     parts, at = [], 0
     for tag in tags(text):
-        parts += [REFERENCE.sub(_blank, text[at : tag.start]), " " * (tag.end - tag.start)]
+        parts += [
+            CHARACTER_REFERENCE.sub(_blank, text[at : tag.start]),
+            " " * (tag.end - tag.start),
+        ]
         at = tag.end
-    return "".join([*parts, REFERENCE.sub(_blank, text[at:])])
+    return "".join([*parts, CHARACTER_REFERENCE.sub(_blank, text[at:])])
 
 
 def _blank(match: re.Match[str]) -> str:
@@ -124,7 +127,7 @@ def attributes(tag: str) -> dict[str, str]:
     {'id': 'x&y', 'title': 'hidden id=z', 'download': ''}
     """
     found: dict[str, str] = {}
-    for name, *values in ATTRIBUTE.findall(tag)[1:]:  # behind the name
+    for name, *values in TAG_ATTRIBUTE.findall(tag)[1:]:  # behind the name
         found.setdefault(name.lower(), html.unescape("".join(values)))
     return found
 
