@@ -25,6 +25,8 @@ from structkit.errors import UserError, flag
 from structkit.extras import BUILTIN, MINILM, require
 from structkit.progress import say
 from structkit.records.jsonl import cannot_read
+from structkit.records.output import write_json
+from structkit.version import __version__
 
 WEIGHTS_FILE = "model.safetensors"
 CONFIG_FILE = "config.json"
@@ -212,3 +214,25 @@ def not_finite_error(folder: Path, record_id: str = "") -> UserError:
     problem = f"the model's embeddings{of_record} hold NaN or infinity"
     remedy = f"train the model again, with a lower {flag('learning_rate')}"
     return UserError(problem, remedy).at(str(folder / WEIGHTS_FILE))
+
+
+def write_module_list(folder: Path, modules: Iterable[tuple[str, str]]) -> None:
+    """Write `modules.json`, and make the folders of the modules, from their types and folders."""
+    content = []
+    for number, (kind, path) in enumerate(modules):
+        (folder / path).mkdir(exist_ok=True)
+        content.append({"idx": number, "name": str(number), "path": path, "type": kind})
+    write_json(folder / "modules.json", content)
+
+
+def folder_signature(model: Path) -> str:
+    """Return a hash that changes with a model folder's files and structkit's version.
+
+    The files are not read: a write changes a file's inode number or times.
+    """
+    digest = hashlib.sha256(__version__.encode())
+    for file in sorted(file for file in model.rglob("*") if file.is_file()):
+        is_ = file.stat()
+        state = (file.relative_to(model), is_.st_ino, is_.st_size, is_.st_mtime_ns, is_.st_ctime_ns)
+        digest.update(repr(state).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()

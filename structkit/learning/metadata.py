@@ -11,7 +11,7 @@ Tests: tests/learning/test_sentence_folders.py.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ from structkit.extras import EXTRAS, SENTENCE_TRANSFORMERS, install
 from structkit.learning.folders import COPY_FOLDER_AGAIN, damage_error, read_json
 from structkit.records.fields import DOCUMENT_FIELDS, QUERY_FIELDS
 from structkit.records.jsonl import Record
-from structkit.records.output import write_json
 
 MAX_TEXT_TOKENS = 1_000_000  # tokens of any text
 UNLIMITED_LENGTHS = {"query": MAX_TEXT_TOKENS, "document": MAX_TEXT_TOKENS}
@@ -210,15 +209,6 @@ def no_text_embedding_error() -> UserError:
     """Return the error for a model that is asked for the embedding of a text, and has only rows."""
     problem = "the model gives an embedding per token, and none of a whole text"
     return UserError(problem, f"encode with {flag('rows', 'tokens')}, or use another model")
-
-
-def write_module_list(folder: Path, modules: Iterable[tuple[str, str]]) -> None:
-    """Write `modules.json`, and make the folders of the modules, from their types and folders."""
-    content = []
-    for number, (kind, path) in enumerate(modules):
-        (folder / path).mkdir(exist_ok=True)
-        content.append({"idx": number, "name": str(number), "path": path, "type": kind})
-    write_json(folder / "modules.json", content)
 
 
 @contextmanager

@@ -31,6 +31,7 @@ from structkit.learning.folders import (
     read_json,
     read_weights,
     weight_types,
+    write_module_list,
     write_weights,
 )
 from structkit.learning.metadata import (
@@ -42,7 +43,6 @@ from structkit.learning.metadata import (
     own_metadata,
     plain_metadata,
     read_metadata,
-    write_module_list,
 )
 from structkit.learning.model import TokenModel
 from structkit.learning.tokens import Tokenizing

@@ -228,7 +228,8 @@ def dense_rankings(
         ends = np.cumsum([len(own) for _, own in some])
         starts = np.array([0, *ends[:-1]]) if summed else None
         try:
-            hits = searcher.search(vectors, k, starts)
+            # a backend that compares texts alone takes no starts
+            hits = searcher.search(vectors, k, starts) if summed else searcher.search(vectors, k)
         except UserError as error:
             raise error.at(f'query "{ids[0]}"') from None
         yield from zip(ids, hits, strict=True)

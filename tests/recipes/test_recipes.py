@@ -79,10 +79,16 @@ def test_peers_that_are_missing_are_named_with_what_installs_them(data):
 
 
 MADE = {path.stem: json.loads(path.read_text("utf-8")) for path in REPORTS.glob("*.json")}
+# the queue trains each seed by a recipe whose table is another
+OF_RECIPES = [
+    name
+    for name, made in MADE.items()
+    if made["trainings"] and not made["command"].endswith(" queue")
+]
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("table", [name for name, made in MADE.items() if made["trainings"]])
+@pytest.mark.parametrize("table", OF_RECIPES)
 def test_a_seed_is_trained_again_as_its_table_says(data, table):
     model = MADE[table]["trainings"][-1]["model"]
     system, _, seed = model.partition("@")

@@ -54,7 +54,7 @@ from structkit.learning.encoders.pretrained import (
     natural_length,
 )
 from structkit.learning.encoders.rows import RowTokens
-from structkit.learning.folders import model_folder, read_json
+from structkit.learning.folders import model_folder, read_json, write_module_list
 from structkit.learning.metadata import (
     LIBRARY_CONFIG_FILE,
     MAX_TEXT_TOKENS,
@@ -73,7 +73,6 @@ from structkit.learning.metadata import (
     own_metadata,
     plain_metadata,
     read_metadata,
-    write_module_list,
 )
 from structkit.learning.model import TokenModel
 from structkit.learning.static import open_table

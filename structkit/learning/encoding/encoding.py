@@ -20,7 +20,6 @@ from structkit.embeddings.reading import differing_settings, read_hashes, read_m
 from structkit.embeddings.vectors import EmbeddingRow, Vectors
 from structkit.errors import UserError, flag, missing, program, wrong_usage
 from structkit.learning.encoding.engines import open_engine
-from structkit.learning.encoding.exported import folder_signature
 from structkit.learning.encoding.settings import (
     NODE_ROWS,
     OPENING_SETTINGS,
@@ -28,7 +27,12 @@ from structkit.learning.encoding.settings import (
     EncodingSettings,
     Opened,
 )
-from structkit.learning.folders import content_hash, model_folder, not_finite_error
+from structkit.learning.folders import (
+    content_hash,
+    folder_signature,
+    model_folder,
+    not_finite_error,
+)
 from structkit.learning.metadata import has_metadata, is_multi_vector, plain_metadata, read_metadata
 from structkit.learning.model import Engine, Model
 from structkit.learning.static import StaticEncoder, normalized

@@ -17,14 +17,13 @@ from tokenizers import Tokenizer
 
 from structkit.embeddings.vectors import IntArray, Vectors, normalize_rows
 from structkit.extras import require
-from structkit.learning.folders import TOKENIZER_FILE
+from structkit.learning.folders import TOKENIZER_FILE, folder_signature
 from structkit.learning.model import Engine, TokenModel
 from structkit.learning.tokens import Tokenizing, pad_ids
 from structkit.paths import cache_folder
 from structkit.processes import cores
 from structkit.records.jsonl import Record
 from structkit.records.output import whole_folder
-from structkit.version import __version__
 
 NOTES_FILE = "notes.json"
 PLAIN_TOKENIZER_FILE = "plain-tokenizer.json"
@@ -228,19 +227,6 @@ def _export_folder(model: Path, changes: Mapping[str, Any], runtime: Runtime) ->
     named = f"{model.resolve()} {sorted(changes.items())} {runtime.name} {runtime.dtype}"
     digest = hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()
     return cache_folder("engines") / digest[:32]
-
-
-def folder_signature(model: Path) -> str:
-    """Return a hash that changes with a model folder's files and structkit's version.
-
-    The files are not read: a write changes a file's inode number or times.
-    """
-    digest = hashlib.sha256(__version__.encode())
-    for file in sorted(file for file in model.rglob("*") if file.is_file()):
-        is_ = file.stat()
-        state = (file.relative_to(model), is_.st_ino, is_.st_size, is_.st_mtime_ns, is_.st_ctime_ns)
-        digest.update(repr(state).encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()
 
 
 def _remove_orphans(cache: Path) -> None:

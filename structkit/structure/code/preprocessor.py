@@ -385,9 +385,10 @@ class _Reader:
 
     def _after_name(self, at: int) -> tuple[bytes, int]:
         """Return the sign after a name and its template's arguments, and its place."""
-        for pattern in (QUALIFIED_NAME, TEMPLATE_ARGUMENTS):
-            if part := pattern.match(self.code, at):
-                at = part.end()
+        if name := QUALIFIED_NAME.match(self.code, at):
+            at = name.end()
+        if arguments := TEMPLATE_ARGUMENTS.match(self.code, at):
+            at = arguments.end()
         while following := NEXT_TOKEN.match(self.code, at):
             sign = following[1]
             if sign[:1].isalpha() and sign != b"const" or sign[:1] in (b"_", b"~"):
