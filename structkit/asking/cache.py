@@ -79,11 +79,11 @@ class Target:
     @classmethod
     def of(cls, *named: str) -> Target:
         """Return the target of these names; one that does not exist may be of a pipe."""
-        roots = {
-            real if os.path.exists(real) else os.path.abspath(name): name
-            for name, real in ((name, os.path.realpath(name)) for name in named)
-        }
-        return cls(tuple(roots.values()), tuple(roots))
+        name_of: dict[str, str] = {}
+        for name in named:
+            real = os.path.realpath(name)
+            name_of[real if os.path.exists(real) else os.path.abspath(name)] = name
+        return cls(tuple(name_of.values()), tuple(name_of))
 
     def __str__(self) -> str:
         return " ".join(self.named)
@@ -103,14 +103,14 @@ class Target:
     def from_here(self, path: str) -> str:
         """Return a path in the target, from the user's current folder."""
         top = readable_path(self.top)
-        whole = os.path.join(top, path)
+        absolute = os.path.join(top, path)
         if path == os.path.basename(top) and not os.path.isdir(self.top):
-            whole = top
-        innermost = sorted(zip(self.real, self.named, strict=True), key=lambda pair: -len(pair[0]))
-        for real, named in innermost:
+            absolute = top
+        pairs = zip(self.real, self.named, strict=True)
+        for real, named in sorted(pairs, key=lambda pair: -len(pair[0])):  # innermost first
             root = readable_path(real).rstrip("/") + "/"
-            if f"{whole}/".startswith(root):
-                return os.path.normpath(os.path.join(named, whole[len(root) :]))
+            if f"{absolute}/".startswith(root):
+                return os.path.normpath(os.path.join(named, absolute[len(root) :]))
         return path
 
 
@@ -208,7 +208,8 @@ def with_cache(place: Path | None, target: Target, work: Callable[[Store], T]) -
             try:
                 return _with_file(place, target, work)
             except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter of a message
-                if getattr(error, "sqlite_errorcode", 0) & 0xFF in UNABLE:
+                code = getattr(error, "sqlite_errorcode", 0)
+                if (code & 0xFF) in UNABLE:  # the primary one of an extended code
                     raise
                 say(f"{place} is damaged: all files are read anew")
                 with hold_lock(place) as file:
@@ -256,7 +257,7 @@ def open_store(place: Path | None) -> Iterator[Store]:
             store.memory = memory
         yield store
         _memories[place] = {**store.memory, STAMP: store.part(STAMP)}
-        for oldest in [*_memories][:-MAX_MEMORIES]:
+        for oldest in list(_memories)[:-MAX_MEMORIES]:
             _memories.pop(oldest, None)
 
 
@@ -318,7 +319,8 @@ class Store:
     def files(self) -> dict[str, File]:
         """Return the known files by path."""
         rows = self._connection.execute(f"SELECT name, sum, data FROM {FILES}")
-        return {row[0]: File(row[0], *orjson.loads(_checked(*row))) for row in rows}
+        checked = ((row[0], _checked(*row)) for row in rows)
+        return {path: File(path, *orjson.loads(data)) for path, data in checked}
 
     def put(self, file: File, records: bytes) -> None:
         """Keep a file, and the lines of its records: reading compressed ones takes longer."""
@@ -340,12 +342,12 @@ class Store:
 
     def records(self, file: IndexedFile, numbers: Iterable[int]) -> list[Record]:
         """Return the passages of a file with these numbers."""
-        ready: dict[str, list[bytes]] = self.memory.setdefault(RECORDS, {})
-        if file.path not in ready:
-            if len(ready) == MAX_READY_FILES:
-                ready.clear()
-            ready[file.path] = self.lines(file)
-        return [orjson.loads(ready[file.path][number]) for number in numbers]
+        lines_of: dict[str, list[bytes]] = self.memory.setdefault(RECORDS, {})
+        if file.path not in lines_of:
+            if len(lines_of) == MAX_READY_FILES:
+                lines_of.clear()
+            lines_of[file.path] = self.lines(file)
+        return [orjson.loads(lines_of[file.path][number]) for number in numbers]
 
     def put_rows(self, rows: Mapping[str, bytes]) -> None:
         """Keep the rows of texts under names, instead of all others if these have grown large."""
@@ -374,19 +376,19 @@ class Store:
             self._put(PARTS, prefix + name, data)
 
     def _put(self, table: str, name: str, data: bytes) -> None:
-        row = name, _sum(name, data), data
+        row = name, _checksum(name, data), data
         self._connection.execute(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)", row)
 
 
-def _sum(name: str, data: bytes) -> int:
+def _checksum(name: str, data: bytes) -> int:
     return zlib.crc32(data, zlib.crc32(name.encode(errors="surrogateescape")))
 
 
-def _checked(name: object, total: object, data: object) -> bytes:
+def _checked(name: object, checksum: object, data: object) -> bytes:
     """Return the data of a row, which must have its checksum. Errors: `DamagedCache`."""
-    if not (isinstance(name, str) and isinstance(data, bytes)) or _sum(name, data) != total:
-        raise DamagedCache(f"the data of {name!r} are not those that were written")
-    return data
+    if isinstance(name, str) and isinstance(data, bytes) and _checksum(name, data) == checksum:
+        return data
+    raise DamagedCache(f"the data of {name!r} are not those that were written")
 
 
 def state_at(place: str) -> str:
@@ -486,15 +488,16 @@ class Segments(Generic[T]):
             if parts is None:
                 raise DamagedCache(f"{form.prefix}{name} lacks a part")
             segments.append(Segment(unpack_files(parts["files"]), form.unpack(parts)))
-        return cls(form, sorted(_files_of(segments).difference(unpack_files(gone))), segments)
+        files = _files_of(segments).difference(unpack_files(gone))
+        return cls(form, sorted(files), segments)
 
     def keep(self, store: Store, before: Segments[T]) -> None:
         """Store the segments that were not there before."""
         gone = _files_of(self.segments).difference(self.files)
         store.put_parts({GONE: pack_files(gone)}, self.form.prefix)
         stored = before.segments or (None, None)
-        for name, segment, other in zip(SEGMENT_NAMES, self.segments, stored, strict=True):
-            if segment is not other:
+        for name, segment, old in zip(SEGMENT_NAMES, self.segments, stored, strict=True):
+            if segment is not old:
                 parts = {"files": pack_files(segment.files), **self.form.pack(segment.data)}
                 store.put_parts(parts, self.form.prefix + name)
 
@@ -504,9 +507,9 @@ class Segments(Generic[T]):
         large, small = self.segments or (empty, empty)
         known = {*large.files}
         new = [file for file in files if file not in known]
-        size, more = count_passages(large.files), count_passages(new)
-        gone = size + more - count_passages(files)
-        if gone + more > MAX_CHANGED_SHARE * size:
+        large_count, new_count = count_passages(large.files), count_passages(new)
+        gone_count = large_count + new_count - count_passages(files)
+        if gone_count + new_count > MAX_CHANGED_SHARE * large_count:
             large = Segment(files, join(passage_numbers(files, [large, small, added])))
             small = empty
         else:
@@ -537,8 +540,9 @@ def passage_numbers(
     numbered: list[tuple[T, IntArray]] = []
     for segment in segments:
         sizes = np.array([file.passages for file in segment.files], np.int64)
-        within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        starts = np.cumsum(sizes) - sizes
+        offsets = np.arange(sizes.sum()) - starts.repeat(sizes)  # within the file
         firsts_here = [first_of.pop(file, -1) for file in segment.files]
         first = np.array(firsts_here, np.int64).repeat(sizes)
-        numbered.append((segment.data, np.where(first < 0, -1, first + within)))
+        numbered.append((segment.data, np.where(first < 0, -1, first + offsets)))
     return numbered

@@ -37,7 +37,7 @@ STAR = b"\0"  # `*`
 ANY_FOLDERS = b"\0\0"  # `**/`
 ANY_REST = b".*"  # `**` at the end
 # stars, a character that may be escaped, or a backslash at the end
-SIGN = re.compile(rb"\*+|\\?.|\\", re.DOTALL)
+TOKEN = re.compile(rb"\*+|\\?.|\\", re.DOTALL)
 # of a bracket: a class, or a character that may begin a range
 BRACKET_ITEM = re.compile(rb"\[:([^]]*):\]|(?:\\(.)|([^\\]))(?:-(?:\\(.)|([^]\\])))?", re.DOTALL)
 CHARACTER_CLASSES = {
@@ -77,91 +77,102 @@ class Pattern(NamedTuple):
         if line.startswith(b"#"):
             return None
         text = _without_trailing_blanks(line.removesuffix(b"\r").partition(b"\0")[0])
-        ignores, text = not text.startswith(b"!"), text.removeprefix(b"!")
-        folders, text = text.endswith(b"/"), text.removesuffix(b"/")
-        of_path, text = b"/" in text, text.removeprefix(b"/")
+        ignores = not text.startswith(b"!")
+        text = text.removeprefix(b"!")
+        folders = text.endswith(b"/")
+        text = text.removesuffix(b"/")
+        of_path = b"/" in text
+        text = text.removeprefix(b"/")
         if not text:
             return None
         if not WILDCARD.search(text):
             return cls(ignores, folders, of_path, text)
-        regex = _with_signs(text)
-        return cls(ignores, folders, of_path, text, _with_stars(regex)) if regex else None
+        regex = _translate(text)
+        return cls(ignores, folders, of_path, text, _expand_stars(regex)) if regex else None
 
 
 def _without_trailing_blanks(line: bytes) -> bytes:
     """Return a line without the blanks at its end; one after a backslash stays."""
     text = line.rstrip(b" ")
-    slashes = len(text) - len(text.rstrip(b"\\"))
-    return line[: len(text) + 1] if slashes % 2 else text
+    backslashes = len(text) - len(text.rstrip(b"\\"))
+    if backslashes % 2:
+        return line[: len(text) + 1]
+    return text
 
 
-def _with_signs(text: bytes) -> bytes:
+def _translate(text: bytes) -> bytes:
     """Return the regular expression of a pattern, but for its stars.
 
     It is empty if a bracket or a backslash is left open.
     """
     regex, at = bytearray(), 0
-    special = WILDCARD.search(text)
-    while sign := SIGN.match(text, at):
-        start, at = sign.span()
-        if sign[0].startswith(b"*"):
+    wildcard = WILDCARD.search(text)
+    while token := TOKEN.match(text, at):
+        start, at = token.span()
+        if token[0].startswith(b"*"):
             # git cuts off the text before the first special character: it takes `a**/b`
             # for `a` and `**/b` (before version 2.52)
-            begins_name = text[start - 1 : start] == b"/" or (special and start == special.start())
-            is_double = len(sign[0]) > 1 and begins_name
+            is_first = wildcard and start == wildcard.start()
+            begins_name = is_first or text.endswith(b"/", 0, start)
+            is_double = len(token[0]) > 1 and begins_name
             if is_double and at == len(text):
                 regex += ANY_REST
-            elif is_double and text[at : at + 1] == b"/":
+            elif is_double and text.startswith(b"/", at):
                 regex += ANY_FOLDERS
                 at += 1
             else:
                 regex += STAR
-        elif sign[0] == b"?":
+        elif token[0] == b"?":
             regex += b"[^/]"
-        elif sign[0] == b"[":
+        elif token[0] == b"[":
             bracket, at = _bracket(text, at)
             if not bracket:
                 return b""
             regex += bracket
-        elif sign[0] == b"\\":
+        elif token[0] == b"\\":
             return b""
         else:
-            regex += re.escape(sign[0][-1:])
+            regex += re.escape(token[0][-1:])
     return bytes(regex)
 
 
 def _bracket(text: bytes, at: int) -> tuple[bytes, int]:
     """Return the regular expression of an open bracket, and its end; empty if git refuses it."""
     negated = text[at : at + 1] in (b"!", b"^")
-    at = first = at + negated
+    at += negated
+    first = at
     regex = bytearray(b"(?!/)[^" if negated else b"(?!/)[")
-    while at == first or text[at : at + 1] != b"]":
+    while at == first or not text.startswith(b"]", at):
         item = BRACKET_ITEM.match(text, at)
-        if not item or (item[1] is not None and item[1] not in CHARACTER_CLASSES):
+        if not item:
             return b"", at
-        if item[1] is not None:
-            regex += CHARACTER_CLASSES[item[1]]
-        else:
-            low, high = item[2] or item[3], item[4] or item[5] or b""
+        name, escaped_low, plain_low, escaped_high, plain_high = item.groups()
+        if name is None:
+            low, high = escaped_low or plain_low, escaped_high or plain_high or b""
             regex += b"\\x%02x" % ord(low)
-            regex += b"-\\x%02x" % ord(high) if low <= high else b""
+            if low <= high:
+                regex += b"-\\x%02x" % ord(high)
+        elif name in CHARACTER_CLASSES:
+            regex += CHARACTER_CLASSES[name]
+        else:
+            return b"", at
         at = item.end()
     return bytes(regex) + b"]", at + 1
 
 
-def _with_stars(regex: bytes) -> bytes:
+def _expand_stars(regex: bytes) -> bytes:
     """Return a regular expression with its stars, whose time is bounded by pattern times text.
 
     A star matches as little as possible and is not tried again, except the last star of each kind,
     after which the text has to end.
     """
-    whole, runs = b"", regex.split(ANY_FOLDERS)
-    for number, run in enumerate(runs, 1):
-        start, *parts = run.split(STAR)
-        final = number == len(runs)
-        last = b"[^/]*" + parts.pop() if parts and final else b""
+    whole, segments = b"", regex.split(ANY_FOLDERS)
+    for number, segment in enumerate(segments, 1):
+        start, *parts = segment.split(STAR)
+        final = number == len(segments)
+        last_star = b"[^/]*" + parts.pop() if parts and final else b""
         folders = b"(?:[^/]*+/)*?" if number > 1 else b""
-        piece = folders + start + b"".join(b"(?>[^/]*?%b)" % part for part in parts) + last
+        piece = folders + start + b"".join(b"(?>[^/]*?%b)" % part for part in parts) + last_star
         whole += piece if final else b"(?>%b)" % piece
     return whole
 
@@ -174,7 +185,8 @@ class _PatternIndex:
         self.wild: list[tuple[int, re.Pattern[bytes]]] = []
         for run, patterns in runs.items():
             self.literals |= {each.text: run for each in patterns if not each.regex}
-            if regexes := dict.fromkeys(each.regex for each in patterns if each.regex):
+            regexes = dict.fromkeys(each.regex for each in patterns if each.regex)
+            if regexes:
                 self.wild.insert(0, (run, re.compile(b"|".join(regexes), re.DOTALL)))
 
     def last(self, text: bytes) -> int:
@@ -202,10 +214,14 @@ class Patterns:
         kinds: defaultdict[tuple[bool, bool], defaultdict[int, list[Pattern]]]
         kinds = defaultdict(lambda: defaultdict(list))
         for pattern in patterns:
-            if self.ignoring[-1:] != [pattern.ignores]:
+            if not self.ignoring or self.ignoring[-1] != pattern.ignores:
                 self.ignoring.append(pattern.ignores)
-            kinds[pattern.folders, pattern.of_path][len(self.ignoring)].append(pattern)
-        self.indexes = [(*kind, _PatternIndex(runs)) for kind, runs in kinds.items()]
+            run = len(self.ignoring)
+            kinds[pattern.folders, pattern.of_path][run].append(pattern)
+        self.indexes = [
+            (only_folders, of_path, _PatternIndex(runs))
+            for (only_folders, of_path), runs in kinds.items()
+        ]
 
     @classmethod
     def of(cls, lines: Iterable[bytes]) -> Patterns:
@@ -231,9 +247,9 @@ class Patterns:
     def choose(self, path: str) -> bool:
         """Return whether the last pattern that matches a file, or its folders, chooses it."""
         *folders, name = os.fsencode(path).split(b"/")
-        above = list(accumulate((each + b"/" for each in folders), initial=b""))
-        entries = [(*each, True) for each in zip(above, folders, strict=False)]
-        return self.ignores((above[-1], name, False), *entries) is True
+        parents = list(accumulate((each + b"/" for each in folders), initial=b""))
+        entries = [(parent, folder, True) for parent, folder in zip(parents, folders, strict=False)]
+        return self.ignores((parents[-1], name, False), *entries) is True
 
     @classmethod
     def read(cls, root: str, below: str) -> Patterns:
@@ -272,8 +288,8 @@ class Ignoring:
         ignoring, faults = cls(), FileFaults()
         names: Sequence[str] = (GIT_FOLDER, *IGNORE_FILES)
         for outer, inner in pairwise(places):
-            ignoring, more = ignoring.within(outer, "", names, note)
-            faults |= {os.path.join(outer, name): error for name, error in more.items()}
+            ignoring, unread = ignoring.within(outer, "", names, note)
+            faults |= {os.path.join(outer, name): error for name, error in unread.items()}
             ignoring = ignoring.inside(os.path.basename(inner))
             names = IGNORE_FILES
         return ignoring, faults
@@ -290,7 +306,8 @@ class Ignoring:
         files = {name: (root, below + name) for name in IGNORE_FILES if name in names}
         if GIT_FOLDER in names:
             rules = ()
-            files = {GIT_EXCLUDE: (git_folder(os.path.join(root, below)), "info/exclude"), **files}
+            git = git_folder(os.path.join(root, below))
+            files = {GIT_EXCLUDE: (git, "info/exclude"), **files}
         for name, place in files.items():
             note(os.path.join(*place))
             try:
@@ -298,9 +315,9 @@ class Ignoring:
             except FileNotFoundError:
                 continue
             except (OSError, UserError) as error:
-                why = error if isinstance(error, UserError) else cannot_read(error)
-                problem = f"the rules in {name} do not count: {why.problem}"
-                remedy = f"{why.remedy}, or include everything with {flag('no_ignore')}"
+                cause = error if isinstance(error, UserError) else cannot_read(error)
+                problem = f"the rules in {name} do not count: {cause.problem}"
+                remedy = f"{cause.remedy}, or include everything with {flag('no_ignore')}"
                 faults[name] = UserError(problem, remedy)
             else:
                 rules = ((patterns, b""), *rules)
@@ -308,14 +325,14 @@ class Ignoring:
 
     def inside(self, name: str) -> Ignoring:
         """Return the same rules in a folder of this one."""
-        step = os.fsencode(name) + b"/"
-        return Ignoring(tuple((patterns, prefix + step) for patterns, prefix in self.rules))
+        folder = os.fsencode(name) + b"/"
+        return Ignoring(tuple((patterns, prefix + folder) for patterns, prefix in self.rules))
 
     def hides(self, name: str, is_folder: bool) -> bool:
         """Return whether a file or folder with this name is ignored."""
-        entry = os.fsencode(name)
+        encoded = os.fsencode(name)
         for patterns, prefix in self.rules:
-            ignores = patterns.ignores((prefix, entry, is_folder))
+            ignores = patterns.ignores((prefix, encoded, is_folder))
             if ignores is not None:
                 return ignores
         return False

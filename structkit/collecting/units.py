@@ -10,7 +10,6 @@ import hashlib
 import io
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from operator import attrgetter
@@ -86,7 +85,7 @@ class Units:
 
     def records(self, path: str, text: str, kind: ContentKind) -> Iterator[Record]:
         """Yield the records of a text, in order; none if it has no such unit."""
-        rows: list[int] = []  # the line of the file of each line of the text, if they differ
+        file_lines: list[int] = []  # of each line of the text, if they differ
         if kind.language == NOTEBOOK:
             notebook = Notebook.read(text)
             if self.of(kind) == "function":
@@ -95,16 +94,19 @@ class Units:
             else:
                 cells = notebook.markdown()
             text = "\n".join(line for line, _ in cells)
-            rows = [row for _, row in cells]
+            file_lines = [line for _, line in cells]
         names = UniqueNames("~", 2)
-        units = UNITS[self.of(kind)].get(kind.name) if text.strip() else None
-        for name, unit in units(text, kind, self) if units else ():
-            if rows:
-                unit["lines"] = [rows[line - 1] for line in unit["lines"]]
+        read_units = UNITS[self.of(kind)].get(kind.name) if text.strip() else None
+        if not read_units:
+            return
+        for name, unit in read_units(text, kind, self):
+            if file_lines:
+                unit["lines"] = [file_lines[line - 1] for line in unit["lines"]]
             if name == NAMED_BY_LINES:
                 name = "L{}-{}".format(*unit["lines"])
             name = names.take(name)
-            content: str = unit[next(field for field in ("html", "code", "text") if field in unit)]
+            text_key = next(key for key in ("html", "code", "text") if key in unit)
+            content: str = unit[text_key]
             yield {
                 "id": f"{path}#{name}" if name else path,
                 "path": path,
@@ -153,13 +155,14 @@ def _chunk_units(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUn
     lines = _text_lines(text)
     root = program.tree.root_node if program else None
     definitions = program.definitions if program else []
-    start = attrgetter("top" if units.symbols else "row")
-    coming = sorted(definitions, key=start)[::-1]
+    start_row = attrgetter("top" if units.symbols else "row")
+    pending = sorted(definitions, key=start_row)
+    pending.reverse()  # the next one is the last
     here: list[Definition] = []  # those with a line in the chunk
     for first, end in cut_lines(lines, root, units.chunk_chars):
         here = [each for each in here if first <= each.end_row]
-        while coming and start(coming[-1]) < end:
-            here.append(coming.pop())
+        while pending and start_row(pending[-1]) < end:
+            here.append(pending.pop())
         unit: Record = {"lines": [first + 1, end]}
         if program:
             unit["scope"] = _scope(here, first)
@@ -174,8 +177,11 @@ def _chunk_units(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUn
 
 def _scope(definitions: list[Definition], row: int) -> str:
     """Return the definitions around a line, in words, unless the line is their first."""
-    around = [each for each in definitions if each.row < row <= each.end_row]
-    return ", ".join(each.label for each in (*around[-1].outer, around[-1])) if around else ""
+    enclosing = [each for each in definitions if each.row < row <= each.end_row]
+    if not enclosing:
+        return ""
+    innermost = enclosing[-1]
+    return ", ".join(each.label for each in (*innermost.outer, innermost))
 
 
 def _page_units(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUnit]:
@@ -200,11 +206,13 @@ def _page_units(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUni
 @cache
 def _lacks_grammar(kind: ContentKind) -> bool:
     """Return whether files of a kind are code whose grammar is not installed."""
-    with suppress(MissingPackage):
-        if kind.name == CODE_CONTENT:
-            outline_of(kind.language)
+    if kind.name != CODE_CONTENT:
         return False
-    return True
+    try:
+        outline_of(kind.language)
+    except MissingPackage:
+        return True
+    return False
 
 
 def say_what_lacks_grammars(endings: Iterable[str]) -> None:
@@ -223,18 +231,18 @@ def _program(text: str, kind: ContentKind) -> ParsedText | None:
 
 
 UnitReader = Callable[[str, ContentKind, Units], Iterator[NamedUnit]]
-OF_PAGES: dict[str, UnitReader] = dict.fromkeys((HTML_CONTENT, MARKDOWN_CONTENT), _page_units)
+PAGE_READERS: dict[str, UnitReader] = dict.fromkeys((HTML_CONTENT, MARKDOWN_CONTENT), _page_units)
 # the reader of each unit, by the kind of the files that have it
 UNITS: dict[str, dict[str, UnitReader]] = {
     "file": dict.fromkeys(USUAL_UNITS, _file_unit),
     "chunk": dict.fromkeys(USUAL_UNITS, _chunk_units),
     "function": {CODE_CONTENT: _function_units},
-    "page": OF_PAGES | {TEXT_CONTENT: _file_unit},
-    "section": OF_PAGES,
-    "row": OF_PAGES,
-    "sentence": OF_PAGES | {TEXT_CONTENT: _page_units},
+    "page": PAGE_READERS | {TEXT_CONTENT: _file_unit},
+    "section": PAGE_READERS,
+    "row": PAGE_READERS,
+    "sentence": PAGE_READERS | {TEXT_CONTENT: _page_units},
     # of `ask`
-    "passage": OF_PAGES | {CODE_CONTENT: _chunk_units, TEXT_CONTENT: _chunk_units},
+    "passage": PAGE_READERS | {CODE_CONTENT: _chunk_units, TEXT_CONTENT: _chunk_units},
 }
 
 
@@ -271,32 +279,32 @@ class Collector:
     def __call__(self, batch: list[Found]) -> Collected:
         size = sum(each.size for each in batch)
         seconds = MIN_CPU_SECONDS * max(1, size / BYTES_IN_MIN_SECONDS)
-        done = self.child.result(batch, seconds, MEMORY + TIMES * size)
-        if done is not None:
-            return done
+        collected = self.child.result(batch, seconds, MEMORY + TIMES * size)
+        if collected is not None:
+            return collected
         if len(batch) == 1:
             problem = f"parsing takes longer than {seconds:g} s, or too much memory"
             error = UserError(problem, f"collect it with {flag('unit', 'file')}")
             return Collected(1, left_out=[LeftOut.because(batch[0].path, error)])
         whole = Collected(len(batch))
         for each in batch:
-            part = self([each])
+            part = self([each])  # one file: a failure is reported
             whole.output += part.output
             whole.left_out += part.left_out
         return whole
 
 
 def _collect_batch(batch: list[Found], units: Units) -> Collected:
-    parts: list[bytes] = []
-    done = Collected(len(batch))
+    lines: list[bytes] = []
+    collected = Collected(len(batch))
     for each in batch:
-        made = each if isinstance(each, LeftOut) else _record_lines(each, units)
-        if isinstance(made, LeftOut):
-            done.left_out.append(made)
+        result = each if isinstance(each, LeftOut) else _record_lines(each, units)
+        if isinstance(result, LeftOut):
+            collected.left_out.append(result)
         else:
-            parts += made
-    done.output = b"".join(parts)
-    return done
+            lines += result
+    collected.output = b"".join(lines)
+    return collected
 
 
 def _record_lines(source: Source, units: Units) -> list[bytes] | LeftOut:
@@ -341,8 +349,8 @@ def _decode_source(data: bytes, source: Source) -> str:
     """Decode a file, by its language's own rule if there is one."""
     if source.record is not None:  # which is text, whatever it declares
         return data.decode("utf-8-sig")
-    ascii = data[:HEAD_BYTES].decode("ascii", "replace")
-    kind = content_kind(source.path, ascii, source.media, source.language)
+    head = data[:HEAD_BYTES].decode("ascii", "replace")
+    kind = content_kind(source.path, head, source.media, source.language)
     return decode(data, kind.language, source.media)
 
 
@@ -351,9 +359,10 @@ def _with_fields(unit: Record, source: Source) -> Record:
 
     The title of a chapter begins with its book's.
     """
-    if source.book and unit.get("title", source.book) != source.book:
-        unit["title"] = ": ".join(filter(None, (source.book, unit["title"])))
-    if (record := source.record) is None:
+    if source.book and "title" in unit and unit["title"] != source.book:
+        unit["title"] = f"{source.book}: {unit['title']}" if unit["title"] else source.book
+    record = source.record
+    if record is None:
         return unit
     name = unit["id"].removeprefix(unit["path"])
     return {**record, **unit, "id": record["id"] + name, "doc_id": record["id"]}
@@ -371,18 +380,18 @@ def files_of_records(paths: Sequence[str]) -> Iterator[Found]:
                 yield _file_of(record)
             return
         except UserError as error:
-            placed = records.place(error)
-            yield LeftOut.because(f"{readable_path(placed.file)}:{placed.line}", error)
+            place = records.place(error)
+            yield LeftOut.because(f"{readable_path(place.file)}:{place.line}", error)
 
 
 def _file_of(record: Record) -> Source:
-    rename = f"rename a field with {program('select')}: {flag('rename', 'FIELD=text')}"
-    field = fields.text_name(record, ("code", *fields.HTML_FIELDS, "text"), rename)
+    remedy = f"rename a field with {program('select')}: {flag('rename', 'FIELD=text')}"
+    text_key = fields.text_name(record, ("code", *fields.HTML_FIELDS, "text"), remedy)
     language = record.get("language")
     return Source(
         path=text_field(record, "path") if "path" in record else record["id"],
-        data=text_field(record, field).encode(),
-        media="text/html" if field in fields.HTML_FIELDS else "",
+        data=text_field(record, text_key).encode(),
+        media="text/html" if text_key in fields.HTML_FIELDS else "",
         language=language if isinstance(language, str) else "",
-        record={name: value for name, value in record.items() if name != field},
+        record={name: value for name, value in record.items() if name != text_key},
     )

@@ -82,16 +82,16 @@ class VectorFiles:
             ROWS_SUFFIX: counts,
         }
         stem = path.removesuffix(".npy")
-        self._others = [stem + ending for ending, there in optional.items() if not there]
-        for other in self._others:
+        self._unwritten = [stem + suffix for suffix, asked in optional.items() if not asked]
+        for other in self._unwritten:
             partial_of(other)  # removes what a killed run with other files left
         # the ids, which all readers need, come last
-        endings = (ending for ending, there in optional.items() if there)
+        suffixes = (suffix for suffix, asked in optional.items() if asked)
         self._files: dict[str, WholeFile] = {}
         with write_errors(path), ExitStack() as opened:
-            for ending in (".npy", *endings, META_SUFFIX, IDS_SUFFIX):
-                self._files[ending] = WholeFile(stem + ending)
-                opened.callback(self._files[ending].drop)
+            for suffix in (".npy", *suffixes, META_SUFFIX, IDS_SUFFIX):
+                self._files[suffix] = WholeFile(stem + suffix)
+                opened.callback(self._files[suffix].drop)
             self._files[".npy"].handle.write(b"\0" * NPY_HEADER_BYTES)
             self._opened = opened.pop_all()
 
@@ -100,61 +100,55 @@ class VectorFiles:
 
     def add(self, rows: Sequence[EmbeddingRow], embeddings: NDArray[np.float32]) -> None:
         """Append rows and their embeddings (rows, dim)."""
-        numbers, scales = (
-            quantize(embeddings, self.quantize)
-            if self.quantize
-            else (np.ascontiguousarray(embeddings, FLOAT32_TYPE), None)
-        )
-        of_documents = [[*each] for _, each in groupby(rows, lambda row: row.document)]
-        named = [each[0] for each in of_documents] if self.counts else rows
-        ids = [row.document if self.counts else row.id for row in named]
+        if self.quantize:
+            values, scales = quantize(embeddings, self.quantize)
+        else:
+            values, scales = np.ascontiguousarray(embeddings, FLOAT32_TYPE), None
+        of_documents = [list(group) for _, group in groupby(rows, lambda row: row.document)]
+        with_ids = [group[0] for group in of_documents] if self.counts else rows
+        ids = [row.document if self.counts else row.id for row in with_ids]
         contents = {
-            ".npy": numbers.tobytes(),
+            ".npy": values.tobytes(),
             IDS_SUFFIX: "".join(id_line(each, JSONL_REMEDY) for each in ids).encode(),
             DOC_IDS_SUFFIX: "".join(id_line(row.document, JSONL_REMEDY) for row in rows).encode(),
-            HASHES_SUFFIX: "".join(f"{row.hash}\n" for row in named).encode(),
+            HASHES_SUFFIX: "".join(f"{row.hash}\n" for row in with_ids).encode(),
             FIELDS_SUFFIX: b"".join([orjson.dumps(row.fields) + b"\n" for row in rows]),
             SCALES_SUFFIX: b"" if scales is None else scales.astype(FLOAT32_TYPE).tobytes(),
-            ROWS_SUFFIX: "".join(f"{len(each)}\n" for each in of_documents).encode(),
+            ROWS_SUFFIX: "".join(f"{len(group)}\n" for group in of_documents).encode(),
             META_SUFFIX: b"",
         }
         self.dim = embeddings.shape[1]
         self.count += len(rows)
         with write_errors(self.path):
-            for ending, file in self._files.items():
-                file.handle.write(contents[ending])
+            for suffix, file in self._files.items():
+                file.handle.write(contents[suffix])
 
     def finish(self, meta: Record) -> Record:
         """Complete the files and give them their names; returns the metadata as written."""
-        kind = QUANTIZED_TYPES.get(self.quantize or "", FLOAT32_TYPE)
+        dtype = QUANTIZED_TYPES.get(self.quantize or "", FLOAT32_TYPE)
         shape = (self.count, column_count(self.dim, self.quantize))
-        header = {"descr": kind, "fortran_order": False, "shape": shape}
-        meta = {**meta, "count": self.count, "dim": self.dim, "dtype": str(np.dtype(kind))}
+        header = {"descr": dtype, "fortran_order": False, "shape": shape}
+        meta = {**meta, "count": self.count, "dim": self.dim, "dtype": str(np.dtype(dtype))}
         with write_errors(self.path):
             self._files[".npy"].handle.seek(0)
             npy.write_array_header_1_0(self._files[".npy"].handle, header)
             for file in self._files.values():
                 file.handle.flush()
             meta["files"] = {
-                ending: fingerprint(file.handle, ending)
-                for ending, file in self._files.items()
-                if ending != META_SUFFIX
+                suffix: fingerprint(file.handle, suffix)
+                for suffix, file in self._files.items()
+                if suffix != META_SUFFIX
             }
             self._files[META_SUFFIX].handle.write(indented(meta))
-            keep_together([*self._files.values()], self._others)
+            keep_together([*self._files.values()], self._unwritten)
         return meta
 
     def __exit__(self, *_: Any) -> None:
         self._opened.close()
 
 
-PLACE_FIELDS = (
-    "start",
-    "end",
-    "node",
-    "lines",
-    "span",
-)  # the fields of a part's place that are numbers
+# the fields of a part's place that are numbers
+PLACE_FIELDS = ("start", "end", "node", "lines", "span")
 
 
 class ParquetFile:
@@ -182,20 +176,20 @@ class ParquetFile:
         arrow, string = self.arrow, self.arrow.string()
         self.dim = embeddings.shape[1]
         self.count += len(rows)
-        numbers = arrow.array(np.ascontiguousarray(embeddings).ravel())
+        values = arrow.array(np.ascontiguousarray(embeddings).ravel())
         columns = {
             "id": arrow.array([row.id for row in rows], string),
-            "embedding": arrow.FixedSizeListArray.from_arrays(numbers, self.dim),
+            "embedding": arrow.FixedSizeListArray.from_arrays(values, self.dim),
         }
-        parts = rows[0].doc_id is not None
-        if parts:
+        are_parts = rows[0].doc_id is not None
+        if are_parts:
             columns["doc_id"] = arrow.array([row.doc_id for row in rows], string)
         for name in rows[0].fields:
-            values = [row.fields[name] for row in rows]
-            is_place = parts and name in PLACE_FIELDS
-            columns[name] = (
-                arrow.array(values) if is_place else arrow.array(map(as_text, values), string)
-            )
+            column = [row.fields[name] for row in rows]
+            if are_parts and name in PLACE_FIELDS:
+                columns[name] = arrow.array(column)
+            else:
+                columns[name] = arrow.array(map(as_text, column), string)
         table = arrow.table(columns)
         with write_errors(self.path):
             if self._writer is None:
@@ -211,8 +205,8 @@ class ParquetFile:
             self._file.keep()
         return meta
 
-    def __exit__(self, kind: Any, *_: Any) -> None:
-        if self._writer is not None and kind is not None:
+    def __exit__(self, error_type: Any, *_: Any) -> None:
+        if self._writer is not None and error_type is not None:
             with suppress(OSError):
                 self._writer.close()
         self._file.drop()

@@ -65,7 +65,8 @@ def tie_ranks(doc_ids: Sequence[str]) -> IntArray:
     >>> tie_ranks(["b", "a", "c"]).tolist()
     [1, 2, 0]
     """
-    return np.argsort(sorted(range(len(doc_ids)), key=doc_ids.__getitem__, reverse=True))
+    order = sorted(range(len(doc_ids)), key=doc_ids.__getitem__, reverse=True)
+    return np.argsort(order)  # the inverse permutation
 
 
 def top_k(scores: Vectors, place: IntArray, k: int) -> IntArray:
@@ -76,8 +77,9 @@ def top_k(scores: Vectors, place: IntArray, k: int) -> IntArray:
     """
     candidates = np.arange(len(scores))
     if k < len(scores):
-        bar = np.partition(scores, len(scores) - k)[len(scores) - k]
-        candidates = np.flatnonzero(scores >= bar)  # all that tie at the boundary
+        kth = len(scores) - k
+        threshold = np.partition(scores, kth)[kth]
+        candidates = np.flatnonzero(scores >= threshold)  # all that tie at the boundary
     return candidates[np.lexsort((place[candidates], -scores[candidates]))][:k]
 
 
@@ -113,7 +115,8 @@ class Index:
         self.pairwise = PAIRWISE[self.similarity]
         numbers: dict[str, int] = {}
         of_rows = [numbers.setdefault(doc_id, len(numbers)) for doc_id in corpus.doc_ids]
-        self.doc_ids, self.document = list(numbers), np.array(of_rows)  # of each row, (rows,)
+        self.doc_ids = list(numbers)
+        self.document = np.array(of_rows)  # of each row, (rows,)
         self.place = tie_ranks(self.doc_ids)
         self.rows = np.argsort(self.document, kind="stable")  # rows of a document together
         self.vectors = rows.take(self.rows)  # (rows, dimensions)
@@ -145,35 +148,37 @@ class Index:
         if starts is not None:  # errors of a sum add up
             slack = np.add.reduceat(slack, starts) * (1 + len(queries) / dimensions)
         candidates = Shortlist(self, queries.astype(np.float64), slack, k, starts)
-        for some in self._blocks(documents):
-            block, firsts = self.rows_of(some)
-            scores = float32_scores(queries, block, self.similarity)  # (queries, rows)
-            if len(block) != len(some):  # the best row of each document
+        for block in self._blocks(documents):
+            rows, firsts = self.rows_of(block)
+            scores = float32_scores(queries, rows, self.similarity)  # (queries, rows)
+            if len(rows) != len(block):  # the best row of each document
                 scores = np.maximum.reduceat(scores, firsts, axis=1)  # (queries, documents)
             if starts is not None:
                 scores = np.add.reduceat(scores, starts, axis=0)
-            candidates.add(some, scores)
+            candidates.add(block, scores)
         return candidates.ranked()
 
     def rows_of(self, documents: IntArray) -> tuple[Vectors, IntArray]:
         """Return the rows of documents, one after the other, and the first row of each."""
         lengths = self.lengths[documents]
         ends = np.cumsum(lengths)
+        firsts = ends - lengths
         first, last = self.starts[documents[0]], self.starts[documents[-1] + 1]
         if last - first == ends[-1] and (np.diff(documents) > 0).all():
-            return self.vectors[first:last], ends - lengths
-        rows = np.arange(ends[-1]) + np.repeat(self.starts[documents] - ends + lengths, lengths)
-        return self.vectors[rows], ends - lengths
+            return self.vectors[first:last], firsts
+        rows = np.arange(ends[-1]) + np.repeat(self.starts[documents] - firsts, lengths)
+        return self.vectors[rows], firsts
 
     def _largest_norm(self, documents: IntArray) -> float:
         """Return the largest norm of rows that were not looked at yet. Errors: NaN, infinity."""
         largest = 0.0
-        for some in self._blocks(documents):
-            rows, firsts = self.rows_of(some)
+        for block in self._blocks(documents):
+            rows, firsts = self.rows_of(block)
             squares = np.einsum("rd,rd->r", rows, rows)
-            if not np.isfinite(squares).all():
-                wrong = some[np.searchsorted(firsts, np.argmin(np.isfinite(squares)), "right") - 1]
-                problem = f'the vector of "{self.doc_ids[wrong]}" holds NaN or infinity'
+            finite = np.isfinite(squares)
+            if not finite.all():
+                number = np.searchsorted(firsts, np.argmin(finite), "right") - 1
+                problem = f'the vector of "{self.doc_ids[block[number]]}" holds NaN or infinity'
                 raise UserError(problem, NOT_FINITE)
             largest = max(largest, float(squares.max()))
         return math.sqrt(largest)
@@ -190,8 +195,8 @@ class Index:
             best = 0
             if last - first > 1:
                 vectors = self.vectors[first:last].astype(np.float64)
-                same = (np.broadcast_to(query, vectors.shape) for query in exact)
-                scores = np.max([self.pairwise(each, vectors) for each in same], axis=0)
+                repeated = (np.broadcast_to(query, vectors.shape) for query in exact)
+                scores = np.max([self.pairwise(each, vectors) for each in repeated], axis=0)
                 best = int(np.argmax(scores))
             found.append(self.rows[first + best])
         return np.array(found)
@@ -199,11 +204,12 @@ class Index:
     def _blocks(self, documents: IntArray) -> Iterator[IntArray]:
         """Yield some documents at a time, of about `block` rows together."""
         ends = np.cumsum(self.lengths[documents])
-        first = before = 0
+        first = rows_before = 0
         while first < len(documents):
-            last = max(int(np.searchsorted(ends, before + self.block, side="right")), first + 1)
+            last = int(np.searchsorted(ends, rows_before + self.block, side="right"))
+            last = max(last, first + 1)
             yield documents[first:last]
-            first, before = last, ends[last - 1]
+            first, rows_before = last, ends[last - 1]
 
 
 class Shortlist:
@@ -217,7 +223,7 @@ class Shortlist:
         self, index: Index, queries: Floats, slack: Floats, k: int, starts: IntArray | None = None
     ) -> None:
         self.index, self.k, self.queries = index, k, queries
-        self.of_queries = None if starts is None else np.split(queries, starts[1:])
+        self.query_rows = None if starts is None else np.split(queries, starts[1:])
         self.slack = 2 * slack  # between float32 scores of equal true scores
         self.least = np.full(len(slack), -np.inf, np.float32)  # lower scores are out
         self.pairs: list[tuple[IntArray, IntArray, Vectors]] = []  # queries, documents, scores
@@ -225,26 +231,27 @@ class Shortlist:
 
     def add(self, documents: IntArray, scores: Vectors) -> None:
         """Add documents with their scores, (queries, documents)."""
-        count, size = scores.shape
+        query_count, width = scores.shape
         passing = scores >= self.least[:, None]  # (queries, documents)
-        if size > self.k and np.count_nonzero(passing) > 4 * self.k * count:
-            own = np.partition(scores, size - self.k, axis=1)[:, size - self.k]
-            self.least = np.maximum(self.least, (own - self.slack).astype(np.float32))
+        if width > self.k and np.count_nonzero(passing) > 4 * self.k * query_count:
+            kth = width - self.k
+            kth_best = np.partition(scores, kth, axis=1)[:, kth]  # (queries,)
+            self.least = np.maximum(self.least, (kth_best - self.slack).astype(np.float32))
             passing = scores >= self.least[:, None]
         places = np.flatnonzero(passing)
-        query, place = np.divmod(places, size)
-        self.pairs.append((query, documents[place], scores.ravel()[places]))
+        query, column = np.divmod(places, width)
+        self.pairs.append((query, documents[column], scores.ravel()[places]))
         self.new += len(places)
-        if self.new >= self.k * count:
+        if self.new >= self.k * query_count:
             self._drop()
 
     def _drop(self) -> None:
         """Drop candidates that are far from the k best."""
         query, document, scores = (np.concatenate(part) for part in zip(*self.pairs, strict=True))
         order = np.lexsort((-scores, query))
-        last = order[self._ranks(query[order]) == self.k - 1]
-        least = scores[last] - self.slack[query[last]]
-        np.maximum.at(self.least, query[last], least.astype(np.float32))
+        kth_best = order[self._ranks(query[order]) == self.k - 1]
+        least = scores[kth_best] - self.slack[query[kth_best]]
+        np.maximum.at(self.least, query[kth_best], least.astype(np.float32))
         kept = np.flatnonzero(scores >= self.least[query])
         self.pairs, self.new = [(query[kept], document[kept], scores[kept])], 0
         if len(kept) > 4 * self.k * len(self.least):
@@ -260,21 +267,23 @@ class Shortlist:
 
     def _ranks(self, query: IntArray) -> IntArray:
         """Return the rank of each pair within its query, for pairs sorted by query."""
-        return np.arange(len(query)) - np.searchsorted(query, query)
+        firsts = np.searchsorted(query, query)  # the first pair of each one's query
+        return np.arange(len(query)) - firsts
 
     def _scores(self, query: IntArray, document: IntArray) -> Vectors:
         """Return the true scores of pairs, rounded once: equal vectors get equal scores."""
-        if self.of_queries is not None:
-            rows = (self.index.rows_of(document[[pair]])[0] for pair in range(len(document)))
-            sums = [maxsim(self.of_queries[q], each) for q, each in zip(query, rows, strict=True)]
+        if self.query_rows is not None:
+            rows = (self.index.rows_of(np.array([each]))[0] for each in document)
+            sums = [maxsim(self.query_rows[q], each) for q, each in zip(query, rows, strict=True)]
             return np.array(sums, np.float32)
         maxima = [np.empty(0, np.float32)]
         for first in range(0, len(query), PAIRS_PER_BLOCK):
-            block, firsts = self.index.rows_of(document[first : first + PAIRS_PER_BLOCK])
-            lengths = np.diff([*firsts, len(block)])  # rows of each document
-            queries = self.queries[np.repeat(query[first : first + PAIRS_PER_BLOCK], lengths)]
-            products = self.index.pairwise(queries, block.astype(np.float64))
-            maxima.append(np.maximum.reduceat(products, firsts).astype(np.float32))
+            block = slice(first, first + PAIRS_PER_BLOCK)
+            vectors, firsts = self.index.rows_of(document[block])
+            lengths = self.index.lengths[document[block]]
+            queries = self.queries[np.repeat(query[block], lengths)]
+            scores = self.index.pairwise(queries, vectors.astype(np.float64))
+            maxima.append(np.maximum.reduceat(scores, firsts).astype(np.float32))
         return np.concatenate(maxima)
 
     def ranked(self) -> tuple[Vectors, IntArray]:

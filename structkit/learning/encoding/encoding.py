@@ -118,9 +118,9 @@ def excerpt(text: str) -> str:
     """
     if len(text) <= EXCERPT_CHARACTERS:
         return text
-    return (
-        f"{text[: EXCERPT_CHARACTERS - 2].rpartition(' ')[0] or text[: EXCERPT_CHARACTERS - 2]} …"
-    )
+    start = text[: EXCERPT_CHARACTERS - 2]
+    words = start.rpartition(" ")[0]
+    return f"{words or start} …"
 
 
 @dataclass(frozen=True)
@@ -157,12 +157,13 @@ class TextReader:
         hint = f"name the text's field with {flag('field')}"
         if self.elements:
             hint = f"{flag('rows', 'elements')} takes HTML: name its field with {flag('field')}"
-        known, names = HTML_FIELDS if self.elements else self.known, self.asked
+        known = HTML_FIELDS if self.elements else self.known
+        names = self.asked
         if not names:
-            maker = (
-                remedy_for(known[0]) if len(known) == 1 and known[0] in COMMAND_THAT_ADDS else None
-            )
-            names = (text_name(record, known, f"{maker}; or {hint}" if maker else hint),)
+            remedy = hint
+            if len(known) == 1 and known[0] in COMMAND_THAT_ADDS:
+                remedy = f"{remedy_for(known[0])}; or {hint}"
+            names = (text_name(record, known, remedy),)
         texts = []
         for name in names:
             text = text_field(record, name, hint)
@@ -217,11 +218,9 @@ class Encoding:
         self.part = settings.part or self.metadata.get("part", "")
         self.encoder = encoder = self.engine.model
         self.folder: Path = self.metadata["folder"]
-        many = self.part in ("tokens", *NODE_ROWS)
-        self.dimensions, self.window_records = (
-            settings.dimensions,
-            WINDOW_TREES if many else WINDOW_RECORDS,
-        )
+        self.dimensions = settings.dimensions
+        has_many_rows = self.part in ("tokens", *NODE_ROWS)
+        self.window_records = WINDOW_TREES if has_many_rows else WINDOW_RECORDS
         _check_parts(encoder, settings)
         if settings.pool_factor and self.part != "tokens":
             problem = f"{flag('pool_factor')} is for rows of tokens"
@@ -261,21 +260,21 @@ class Encoding:
             return
         for rows, embeddings in self.windows(texts):
             for row, embedding in zip(rows, embeddings, strict=True):
-                of_part = {} if row.doc_id is None else {"doc_id": row.doc_id}
-                yield {"id": row.id, **of_part, "embedding": embedding, **row.fields}
+                doc_id = {} if row.doc_id is None else {"doc_id": row.doc_id}
+                yield {"id": row.id, **doc_id, "embedding": embedding, **row.fields}
 
     def _of_several_fields(self, texts: Iterable[ReadRecord]) -> Iterator[Record]:
         for window in windows(texts, self.window_records):
-            named: dict[str, Vectors] = {}
+            columns: dict[str, Vectors] = {}
             for place, name in enumerate(self.settings.field):
                 self.truncation.field = name
                 self.encoder.read_field(name)
                 embeddings = self.embed([record.texts[place] for record in window])
                 check_finite((record.id for record in window), embeddings, self.folder)
-                named[f"{name}_embedding"] = embeddings
+                columns[f"{name}_embedding"] = embeddings
             for row, record in enumerate(window):
-                own = {name: embeddings[row] for name, embeddings in named.items()}
-                yield {"id": record.id, **own, **record.kept}
+                vectors = {name: embeddings[row] for name, embeddings in columns.items()}
+                yield {"id": record.id, **vectors, **record.kept}
 
     def embedded(self, records: Iterable[Record]) -> Iterator[EmbeddedRows]:
         """Yield the embeddings of records, some at a time."""
@@ -304,17 +303,22 @@ class Encoding:
         return rows, self.embed([record.texts[0] for record in window])
 
     def _elements(self, window: Sequence[ReadRecord]) -> EmbeddedRows:
-        rows = [record.part(*place) for record in window for place in enumerate(record.places)]
+        rows = [
+            record.part(number, place)
+            for record in window
+            for number, place in enumerate(record.places)
+        ]
         return rows, self.embed([text for record in window for text in record.texts])
 
     def _chunks(self, window: Sequence[ReadRecord]) -> EmbeddedRows:
         rows: list[EmbeddingRow] = []
         inputs: list[Any] = []
         size, length, side = self.settings.chunk or 0, self.settings.length, self.settings.as_
+        most = length // size if length else None  # chunks of a text
         for record in window:
             (text,) = record.texts
             chunks, lines = self.encoder.chunks(text, side, size), lines_of(text)
-            for number, chunk in enumerate(chunks[: length // size if length else None]):
+            for number, chunk in enumerate(chunks[:most]):
                 span = chunk.start, chunk.end
                 place = dict(zip(PART_FIELDS["chunk"], (*span, lines(*span)), strict=True))
                 rows.append(record.part(number, place))
@@ -326,8 +330,8 @@ class Encoding:
         inputs = self.encoder.inputs([record.texts[0] for record in window], side)
         found: dict[int, Vectors] = {}  # of each record
         for places in batches_of([*map(len, inputs)], self.engine.batch_tokens):
-            some = self.engine.token_rows([inputs[place] for place in places], side)
-            found |= zip(places, some, strict=True)
+            batch = self.engine.token_rows([inputs[place] for place in places], side)
+            found |= zip(places, batch, strict=True)
         if factor := self.pool_factor:
             from structkit.embeddings.pooling import pool_rows
 
@@ -379,15 +383,16 @@ class Encoding:
         """Return the embeddings of inputs in their order, (inputs, dim)."""
         return self.finish(embed_in_batches(self.engine, inputs, self.engine.batch_tokens))
 
-    def finish(self, embeddings: Any) -> Vectors:
+    def finish(self, embeddings: Vectors) -> Vectors:
         """Return embeddings (inputs, dim), cut to `dimensions` and scaled if asked for."""
-        most = embeddings.shape[1]
-        if self.dimensions and self.dimensions > most:
-            problem = f"{flag('dimensions', self.dimensions)}: the model gives {most}"
-            raise wrong_usage(problem, f"use at most {most}")
+        given = embeddings.shape[1]
+        if self.dimensions and self.dimensions > given:
+            problem = f"{flag('dimensions', self.dimensions)}: the model gives {given}"
+            raise wrong_usage(problem, f"use at most {given}")
         embeddings = embeddings[:, : self.dimensions]
-        again = self.dimensions and self.metadata["normalize"]
-        return normalized(embeddings) if again or self.settings.normalize else embeddings
+        if self.settings.normalize or (self.dimensions and self.metadata["normalize"]):
+            return normalized(embeddings)
+        return embeddings
 
     def report(self) -> None:
         """Say how many texts were truncated, and how many were not encoded again."""
@@ -452,17 +457,19 @@ def idle_encodings(settings: EncodingSettings) -> Iterator[Callable[[str], Encod
 
     def encoding(side: str) -> Encoding:
         if not used:
-            waits = key in _idle
-            used.append(_idle.pop(key) if waits else Encoding(of_side(settings, "query")))
-        (queries,) = used
-        opened = queries.engine, queries.metadata
-        return queries if side == "query" else Encoding(of_side(settings, side), opened=opened)
+            is_idle = key in _idle
+            used.append(_idle.pop(key) if is_idle else Encoding(of_side(settings, "query")))
+        (of_queries,) = used
+        if side == "query":
+            return of_queries
+        opened = of_queries.engine, of_queries.metadata
+        return Encoding(of_side(settings, side), opened=opened)
 
     yield encoding
     for each in used:
         each.truncation.drain()
         _idle[key] = each
-    for oldest in [*_idle][:-MAX_IDLE_ENCODINGS]:
+    for oldest in list(_idle)[:-MAX_IDLE_ENCODINGS]:
         _idle.pop(oldest, None)
 
 
@@ -504,8 +511,9 @@ def embed_in_batches(engine: Engine, inputs: Sequence[Any], batch_tokens: int) -
     Inputs of similar lengths are computed together, with at most `batch_tokens` padded tokens.
     """
     batches = [*batches_of([*map(len, inputs)], batch_tokens)]
-    some = [engine.embeddings([inputs[place] for place in batch]) for batch in batches]
-    embeddings: Vectors = np.concatenate(some)[np.argsort(np.concatenate(batches))]
+    parts = [engine.embeddings([inputs[place] for place in batch]) for batch in batches]
+    order = np.argsort(np.concatenate(batches))  # of the inputs
+    embeddings: Vectors = np.concatenate(parts)[order]
     return embeddings
 
 
@@ -515,8 +523,8 @@ def _already_open(settings: EncodingSettings) -> tuple[Engine, Record] | None:
         return None
     for name in OPENING_SETTINGS:
         value = getattr(settings, name)
-        usual = EncodingSettings.__dataclass_fields__[name].default
-        if value not in (usual, getattr(model.settings, name)):
+        default = EncodingSettings.__dataclass_fields__[name].default
+        if value not in (default, getattr(model.settings, name)):
             problem = f"{flag(name, value)} is not how the model {model} was loaded"
             raise wrong_usage(problem, f"leave it out, or load the model with {flag(name)}")
     return model.opened
@@ -529,7 +537,8 @@ def check_finite(owners: Iterable[str], embeddings: Vectors, folder: Path) -> No
     """
     finite = np.isfinite(embeddings).all(axis=-1)
     if not finite.all():
-        raise not_finite_error(folder, next(islice(owners, int(np.argmin(finite)), None)))
+        first = int(np.argmin(finite))
+        raise not_finite_error(folder, next(islice(owners, first, None)))
 
 
 class EarlierEmbeddings:
@@ -559,13 +568,12 @@ class EarlierEmbeddings:
     def _rows_by_hash(self) -> dict[str, range]:
         """Return the rows of the first record with each hash."""
         hashes, doc_ids = read_hashes(self.path, self.old), self.old.doc_ids
-        of_hash: dict[str, range] = {}
-        for (hash_, _), rows in groupby(
-            range(len(hashes)), lambda row: (hashes[row], doc_ids[row])
-        ):
-            numbers = list(rows)
-            of_hash.setdefault(hash_, range(numbers[0], numbers[-1] + 1))
-        return of_hash
+        rows_of: dict[str, range] = {}
+        records = groupby(range(len(hashes)), lambda row: (hashes[row], doc_ids[row]))
+        for (hash_, _), group in records:
+            rows = list(group)
+            rows_of.setdefault(hash_, range(rows[0], rows[-1] + 1))
+        return rows_of
 
     def complete(
         self, window: Sequence[ReadRecord], embed: Callable[[Sequence[ReadRecord]], EmbeddedRows]
@@ -585,8 +593,8 @@ class EarlierEmbeddings:
                 rows += self._copies(record)
                 vectors.append(self.old.vectors[known.start : known.stop])
                 continue
-            start, own = end, (record.id, record.hash)
-            while end < len(made) and (made[end].document, made[end].hash) == own:
+            start, key = end, (record.id, record.hash)
+            while end < len(made) and (made[end].document, made[end].hash) == key:
                 end += 1
             if start < end:  # texts without parts have no rows
                 rows += made[start:end]
@@ -599,11 +607,11 @@ class EarlierEmbeddings:
             return [record.row()]
         copies = []
         for place, row in enumerate(self.rows[record.hash]):
-            own = {name: self.old.fields[row].get(name) for name in PART_FIELDS[self.part]}
+            old = {name: self.old.fields[row].get(name) for name in PART_FIELDS[self.part]}
             # the place of an element may have changed, even if its text has not
-            where = record.places[place] if record.places else own
-            number = self.old.ids[row].rpartition("#")[2] if self.part != "tokens" else place
-            copies.append(record.part(number, where))
+            fields = record.places[place] if record.places else old
+            number = place if self.part == "tokens" else self.old.ids[row].rpartition("#")[2]
+            copies.append(record.part(number, fields))
         return copies
 
     def report(self) -> None:
