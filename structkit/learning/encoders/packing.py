@@ -9,12 +9,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from structkit.learning.encoders.poolings import Tokens
-from structkit.learning.training.autograd import BLOCK_SCORES, draw_kept
 
 PACKED_MODELS = ("BertModel", "RobertaModel", "XLMRobertaModel", "CamembertModel")
 MAX_RELATIVE_ERROR = 1e-5  # of the largest state
@@ -141,71 +139,9 @@ class Packed:
             # (texts, heads, length, dim / heads)
             split = [each.view(count, -1, self.heads, own.attention_head_size) for each in parts]
             query, key, value = (each.transpose(1, 2) for each in split)
-            if dropout:
-                seen = Attention.apply(query, key, value, dropout)  # type: ignore[no-untyped-call]
-            else:
-                seen = functional.scaled_dot_product_attention(query, key, value)
+            seen = functional.scaled_dot_product_attention(query, key, value, dropout_p=dropout)
             attended.append(seen.transpose(1, 2).flatten(2).flatten(0, 1))
         return torch.cat(attended)
-
-
-class Attention(torch.autograd.Function):
-    """Attention with dropout, (texts, heads, asked, size), that keeps no weights.
-
-    On a CPU, PyTorch keeps three numbers for each pair of tokens; this keeps one byte. It handles a
-    few texts, or a few heads of a long text, at a time, so that their weights fit into the cache.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, dropout: float) -> Tensor:
-        pairs = (*query.shape[:3], key.shape[2])  # there may be one query for each text
-        kept = torch.empty(pairs, dtype=torch.uint8, device=query.device)
-        seen = torch.empty_like(query)
-        with torch.autocast(query.device.type, enabled=False):  # the inputs are cast already
-            for part in _attention_blocks(kept):
-                weights = _attention_weights(query[part], key[part], value.dtype)
-                kept[part], ctx.factor = draw_kept(weights.shape, dropout, weights.device)
-                seen[part] = weights.mul_(kept[part]) @ value[part]
-        ctx.save_for_backward(query, key, value, kept)
-        return seen.mul_(ctx.factor)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        *inputs, kept = ctx.saved_tensors  # recomputed tensors can be read only once
-        gradients = to_query, to_key, to_value = [torch.empty_like(each) for each in inputs]
-        root, gradient = inputs[0].shape[-1] ** -0.5, gradient * ctx.factor
-        exact = torch.promote_types(gradient.dtype, torch.float32)
-        for part in _attention_blocks(kept):
-            query, key, value, drawn, after = (each[part] for each in (*inputs, kept, gradient))
-            weights = _attention_weights(query, key, exact)  # (texts, heads, asked, length)
-            to_weights = (after @ value.mT).mul_(drawn).to(exact)
-            # of the softmax, times the scale of its inputs
-            along = torch.linalg.vecdot(weights, to_weights)[..., None]
-            to_scores = to_weights.sub_(along).mul_(weights).to(query.dtype)
-            to_query[part] = (to_scores @ key).mul_(root)
-            to_key[part] = (to_scores.mT @ query).mul_(root)
-            to_value[part] = weights.to(value.dtype).mul_(drawn).mT @ after
-        return *gradients, None
-
-
-def _attention_blocks(pairs: Tensor) -> list[tuple[slice, slice]]:
-    """Return the texts and heads whose token pairs, (texts, heads, asked, length), go together."""
-    texts, heads = pairs.shape[:2]
-    at_once = heads * texts  # maps of attention: a GPU takes all
-    if pairs.device.type == "cpu":
-        at_once = max(1, BLOCK_SCORES // pairs[0, 0].numel())
-    rows, columns = max(1, at_once // heads), min(at_once, heads)
-    return [
-        (slice(text, text + rows), slice(head, head + columns))
-        for text in range(0, texts, rows)
-        for head in range(0, heads, columns)
-    ]
-
-
-def _attention_weights(query: Tensor, key: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return the attention weights, (texts, heads, length, length)."""
-    return torch.softmax(query * query.shape[-1] ** -0.5 @ key.mT, -1, dtype=dtype)
 
 
 def add_and_normalize(output: Any, inputs: Tensor, hidden_states: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """Leaner replacements for torch operations: vocabulary cross-entropy, the draws of dropout.
 
 The cross-entropy has scores only in blocks of rows, and computes its gradients together with the
-loss. Dropout takes four draws of each random number, in a quarter of `bernoulli_`'s time.
+loss. StrAE's dropout takes four draws of each random number, in a quarter of `bernoulli_`'s time.
 """
 
 from __future__ import annotations

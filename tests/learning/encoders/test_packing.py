@@ -6,7 +6,7 @@ import torch
 from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel, XLMRobertaConfig
 from transformers import XLMRobertaModel as XLMRoberta
 
-from structkit.learning.encoders.packing import Attention, Packed, pack
+from structkit.learning.encoders.packing import Packed, pack
 from structkit.learning.encoders.poolings import Tokens
 from tests.learning.encoders.small import SHAPE, TERMS
 from tests.tolerances import rounding
@@ -77,42 +77,7 @@ def test_dropout_is_the_model_s():
         place.p = 0.0
 
 
-def attended(query, key, value):
-    torch.manual_seed(1)
-    return Attention.apply(query, key, value, 0.3)
-
-
-@pytest.mark.long
-def test_attention_with_dropout_is_the_library_s_on_average():
-    torch.manual_seed(0)
-    parts = [torch.randn(2, 3, 5, 4, dtype=torch.float64, requires_grad=True) for _ in range(3)]
-    firsts = parts[0][:, :, :1].detach().requires_grad_()  # of each text the first token
-    assert all(
-        torch.autograd.gradcheck(attended, [each, *parts[1:]]) for each in (parts[0], firsts)
-    )
-    draws = 6000  # two blocks
-    query, key, value = (part.detach().expand(draws, 3, 5, 4) for part in torch.stack(parts)[:, :1])
-    found = Attention.apply(query, key, value, 0.3).mean(0)
-    expected = torch.nn.functional.scaled_dot_product_attention(query[0], key[0], value[0])
-    spread = 4 * value.abs().max() * (0.3 / 0.7 / draws) ** 0.5  # of a mean of so many draws
-    torch.testing.assert_close(found, expected, rtol=0, atol=spread.item())
-
-
-# a text and a half, two heads and a half, and half a head in a block of 400,000 pairs
-@pytest.mark.parametrize("shape", [(3, 1, 500, 4), (2, 5, 400, 4), (2, 3, 900, 4)])
-def test_attention_in_blocks_has_the_library_s_gradients(shape):
-    torch.manual_seed(0)
-    parts = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for _ in range(3)]
-    direction = torch.randn(shape, dtype=torch.float64)
-    ways = (
-        Attention.apply(*parts, 0.0),
-        torch.nn.functional.scaled_dot_product_attention(*parts),
-    )
-    found, expected = (torch.autograd.grad(each, parts, direction) for each in ways)
-    torch.testing.assert_close(found, expected, **rounding(1000, kind=torch.float64))
-
-
-def test_a_step_keeps_no_weights_of_pairs_and_no_activation():
+def test_a_step_keeps_no_activation():
     model, kept = a_model(*KINDS[0], intermediate_size=512).train(), {}
 
     def keep(tensor):
@@ -121,8 +86,6 @@ def test_a_step_keeps_no_weights_of_pairs_and_no_activation():
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         pack(model).hidden_states(a_batch([64] * 4, 0))
-    pairs = [each for each in kept.values() if each.shape[-2:] == (64, 64)]
-    assert {each.itemsize for each in pairs} == {1}
     wide = [each for each in kept.values() if each.shape == (4 * 64, 512)]
     assert len(wide) == len(model.encoder.layer)
 
