@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import tree_sitter_c
 
-from structkit.structure.code import preprocessor
 from structkit.structure.code.grammar import Grammar, words
 from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.outline import Outline, named_scopes
 
+from . import _preprocessor
+
 KEYWORDS = words(tree_sitter_c.language(), but="asm noreturn offsetof").union(
     "bool char double false float int static_assert true typeof typeof_unqual void _BitInt _Bool "
     "_Complex _Decimal128 _Decimal32 _Decimal64 _Imaginary _Static_assert _Thread_local".split(),
-    preprocessor.COMPILER_KEYWORDS,
+    _preprocessor.COMPILER_KEYWORDS,
 )
 GRAMMAR = Grammar(
     tree_sitter_c.language(),
@@ -27,19 +28,19 @@ GRAMMAR = Grammar(
     ),
     type_names="type_identifier",
     never=KEYWORDS,
-    opaque=(*preprocessor.DIRECTIVES, *preprocessor.OPAQUE),
+    opaque=(*_preprocessor.DIRECTIVES, *_preprocessor.OPAQUE),
 )
 OUTLINE = Outline(
     GRAMMAR,
     functions=("function_definition body: (_)",),
     scopes=named_scopes("{}_specifier body: (_)", "struct union enum")
     | {"type_definition": "type"},
-    comments=preprocessor.DOCUMENTATION,
-    names=dict.fromkeys(("function_definition", "type_definition"), preprocessor.place_of_name),
-    split_name=preprocessor.split_name,
-    is_function=preprocessor.is_function,
+    comments=_preprocessor.DOCUMENTATION,
+    names=dict.fromkeys(("function_definition", "type_definition"), _preprocessor.place_of_name),
+    split_name=_preprocessor.split_name,
+    is_function=_preprocessor.is_function,
     keywords=KEYWORDS,
-    prepare=preprocessor.preprocess,
+    prepare=_preprocessor.preprocess,
 )
 
 

@@ -12,16 +12,17 @@ from functools import partial
 
 import tree_sitter_cpp
 
-from structkit.structure.code import preprocessor
 from structkit.structure.code.grammar import Grammar, blank_out, words
 from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.outline import Outline, named_scopes
+
+from . import _preprocessor
 
 KEYWORDS = words(tree_sitter_cpp.language(), but="final noreturn offsetof override restrict").union(
     "auto bool char char16_t char32_t char8_t const_cast contract_assert decltype double "
     "dynamic_cast export false float int noexcept reinterpret_cast static_cast this true typeid "
     "void wchar_t _BitInt".split(),
-    preprocessor.COMPILER_KEYWORDS,
+    _preprocessor.COMPILER_KEYWORDS,
 )
 # `class EXPORT Name {`, `class api(1) Name final {`, and a macro on the line before a namespace
 MACROS = re.compile(
@@ -60,7 +61,7 @@ GRAMMAR = Grammar(
     ),
     # the type of an object parameter
     type_text=(r"this(?<=\(this)\s+(?!(?:and|or|xor|not_eq|bitand|bitor)\b)(?:const\s+)?[\w:]+",),
-    opaque=(*preprocessor.DIRECTIVES, *preprocessor.OPAQUE),
+    opaque=(*_preprocessor.DIRECTIVES, *_preprocessor.OPAQUE),
     repair=partial(blank_out, MACROS),
 )
 OUTLINE = Outline(
@@ -68,12 +69,12 @@ OUTLINE = Outline(
     functions=("function_definition body: (_)", "function_definition (try_statement)"),
     scopes=named_scopes("{}_specifier body: (_)", "class struct union enum")
     | named_scopes("{}_definition", "namespace type"),
-    comments=preprocessor.DOCUMENTATION,
-    names=dict.fromkeys(("function_definition", "type_definition"), preprocessor.place_of_name),
-    split_name=preprocessor.split_name,
-    is_function=preprocessor.is_function,
+    comments=_preprocessor.DOCUMENTATION,
+    names=dict.fromkeys(("function_definition", "type_definition"), _preprocessor.place_of_name),
+    split_name=_preprocessor.split_name,
+    is_function=_preprocessor.is_function,
     keywords=KEYWORDS,
-    prepare=partial(preprocessor.preprocess, more=WORDS_OF_PLACES),
+    prepare=partial(_preprocessor.preprocess, more=WORDS_OF_PLACES),
     around=("template_declaration",),
 )
 

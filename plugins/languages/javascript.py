@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import tree_sitter_javascript
 
-from structkit.structure.code import ecmascript
 from structkit.structure.code.grammar import Grammar, words
 from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.outline import Outline
+
+from . import _ecmascript
 
 # not here: words that are keywords in some places only (async, get, of, static …)
 KEYWORDS = words(
@@ -25,26 +26,26 @@ MEMBER = (
 )
 GRAMMAR = Grammar(
     tree_sitter_javascript.language(),
-    take=ecmascript.NAMES,
+    take=_ecmascript.NAMES,
     skip="string template_string regex comment html_comment",
     never="constructor",  # a method that the language names
-    keywords=ecmascript.KEYWORDS,
+    keywords=_ecmascript.KEYWORDS,
     reserved=(*KEYWORDS, "undefined"),
     member=MEMBER,
-    opaque=ecmascript.OPAQUE,
+    opaque=_ecmascript.OPAQUE,
 )
 OUTLINE = Outline(
     GRAMMAR,
-    functions=ecmascript.functions(GRAMMAR, "field_definition"),
-    is_function=ecmascript.is_function,
-    scopes=ecmascript.CLASSES,
-    comments=ecmascript.JSDOC,
-    names={**ecmascript.FIELDS, "field_definition": "property"},
-    split_name=ecmascript.split_name,
-    repair=ecmascript.with_plain_names,
-    around=ecmascript.AROUND,
+    functions=_ecmascript.functions(GRAMMAR, "field_definition"),
+    is_function=_ecmascript.is_function,
+    scopes=_ecmascript.CLASSES,
+    comments=_ecmascript.JSDOC,
+    names={**_ecmascript.FIELDS, "field_definition": "property"},
+    split_name=_ecmascript.split_name,
+    repair=_ecmascript.with_plain_names,
+    around=_ecmascript.AROUND,
     keywords=KEYWORDS,
-    members=ecmascript.MEMBERS,
+    members=_ecmascript.MEMBERS,
 )
 
 

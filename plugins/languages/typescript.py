@@ -10,10 +10,11 @@ from __future__ import annotations
 import tree_sitter_typescript
 
 from structkit.structure import Span
-from structkit.structure.code import ecmascript
 from structkit.structure.code.grammar import Grammar
 from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.outline import Outline
+
+from . import _ecmascript
 
 # not here: words that are keywords in some places only (type, declare, readonly, async, get …)
 KEYWORDS = (
@@ -24,16 +25,16 @@ KEYWORDS = (
 GRAMMAR, TSX = (
     Grammar(
         pointer,
-        take=ecmascript.NAMES,
+        take=_ecmascript.NAMES,
         skip="string template_string template_literal_type regex comment",
         type_names="type_identifier",
         types="new_expression>identifier extends_clause>identifier enum_declaration.name",
         never="constructor",  # a method that the language names
-        keywords=ecmascript.KEYWORDS,
+        keywords=_ecmascript.KEYWORDS,
         # parameters with a variance, which the grammar lacks
         type_text=(r"[<,]\s*(?:const\s+)?(?:(?:in|out)\s+){1,2}[\w$]+(?=\s*(?:[,>=]|extends\b))",),
         reserved=KEYWORDS,
-        opaque=ecmascript.OPAQUE,
+        opaque=_ecmascript.OPAQUE,
         member=(
             r"\s*(?:(?:public|private|protected|abstract|override|static|readonly)\s"
             r"|(?:async|get|set)\s+(?!function)[#\w$]+\s*[<(]|constructor\s*\()"
@@ -46,10 +47,10 @@ GRAMMAR, TSX = (
 )
 OUTLINE = Outline(
     GRAMMAR,
-    functions=ecmascript.functions(GRAMMAR, "public_field_definition"),
-    is_function=ecmascript.is_function,
+    functions=_ecmascript.functions(GRAMMAR, "public_field_definition"),
+    is_function=_ecmascript.is_function,
     scopes={
-        **ecmascript.CLASSES,
+        **_ecmascript.CLASSES,
         "abstract_class_declaration": "class",
         "interface_declaration": "interface",
         "enum_declaration": "enum",
@@ -57,14 +58,14 @@ OUTLINE = Outline(
         "internal_module": "module",
         "module": "module",
     },
-    comments=ecmascript.JSDOC,
-    names=ecmascript.FIELDS,
-    split_name=ecmascript.split_name,
-    repair=ecmascript.with_plain_names,
-    around=ecmascript.AROUND,
+    comments=_ecmascript.JSDOC,
+    names=_ecmascript.FIELDS,
+    split_name=_ecmascript.split_name,
+    repair=_ecmascript.with_plain_names,
+    around=_ecmascript.AROUND,
     other=("</|/>", TSX),
     keywords=KEYWORDS,
-    members=ecmascript.MEMBERS,
+    members=_ecmascript.MEMBERS,
 )
 
 

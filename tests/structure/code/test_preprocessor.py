@@ -4,9 +4,9 @@ from operator import itemgetter
 from time import thread_time
 
 import pytest
+from structkit_plugins.languages._preprocessor import preprocess
 
 from structkit.registry import load
-from structkit.structure.code.preprocessor import preprocess
 from tests.structure.code.sources import cases
 
 
