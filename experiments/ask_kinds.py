@@ -96,7 +96,7 @@ def found_for(data: Path, labelled: Path | None, parent: Path) -> Iterator[Asked
                 answer(question["query"], 10)
             if recorder.search:
                 records = [hit.best for hit in recorder.hits if hit.best]
-                paths = [relative(record["path"], folder) for record in records]
+                paths = [record["path"] for record in records]  # from the folder
                 scores = [hit.score for hit in recorder.hits]
                 yield Asked(question, paths, scores, evidence(recorder.search, paths, scores))
 
@@ -115,11 +115,6 @@ class Recorder:
             unweighed = replace(search, kind_weights=dict.fromkeys(KINDS, 1.0))
             self.hits = self.rank_passages(unweighed, depth)
         return self.rank_passages(search, depth)
-
-
-def relative(path: str, folder: Path) -> str:
-    """Return a path below the folder of its checkout."""
-    return str(Path(path).relative_to(folder))
 
 
 def evidence(search: answers.Search, paths: list[str], scores: list[float]) -> list[float]:
