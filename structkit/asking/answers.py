@@ -26,7 +26,6 @@ from structkit.asking.path_kinds import (
     TOO_FEW,
     kind_weights,
     old_versions,
-    path_kind,
     version_of,
     words_for_names,
 )
@@ -105,6 +104,10 @@ class Search:
     meaning_share: float  # the weight of the meaning, 0 … 1
     word_failure: float  # how far words fail, 0 … 1
 
+    def weight_of(self, path: str) -> float:
+        """Return the weight of a file by its kind."""
+        return self.kind_weights[self.folder.kind_of(path)]
+
 
 def answers(
     folder: Folder,
@@ -130,7 +133,7 @@ def answers(
     search = begin_search(folder, question, ranking, chosen, meaning, kind)
     hits = deepen(partial(rank_passages, search), k)
     found = [(hit, hit.best) for hit in hits if hit.best]
-    return without_copies(found, search.kind_weights, k)
+    return without_copies(found, search.weight_of, k)
 
 
 def begin_search(
@@ -194,7 +197,7 @@ def rank_passages(search: Search, depth: int) -> list[Hit]:
     for hit in rerank(query, hits, by_id, search.ranking, len(hits)):
         record, score = by_id[hit.doc_id], hit.score
         if score > 0:  # one below 0 is of a demoted file, and stays
-            score *= search.kind_weights[path_kind(record["path"])]
+            score *= search.weight_of(record["path"])
         if old_pages and record["path"] not in old_pages:
             page = version_of(record["path"])[0]
             current[page] = max(score, current.get(page, score))
@@ -216,8 +219,8 @@ def weighted_by_kind(search: Search, scores: Floats, depth: int) -> Floats:
     weighted = np.zeros(len(scores))
     files, numbers = search.folder.files, search.folder.numbers
     for passage, score in highest_scores(scores, WEIGHED_DEPTHS * depth).items():
-        kind = path_kind(files[numbers[passage]].path)
-        weighted[passage] = score * search.kind_weights[kind] ** search.word_failure
+        weight = search.weight_of(files[numbers[passage]].path)
+        weighted[passage] = score * weight**search.word_failure
     return weighted
 
 
@@ -250,7 +253,7 @@ class Copies:
         shared = len(self.runs & other.runs)
         return 0 < MIN_COPIED_SHARE * longer <= shared and self.names == other.names
 
-    def lead(self, weights: Mapping[str, float]) -> Answer:
+    def lead(self, weight_of: Callable[[str], float]) -> Answer:
         """Return the answer that stands for all, with the best score, and the paths of the others.
 
         Of equal texts it is of the kind of files with the highest weight, of the current version,
@@ -260,7 +263,7 @@ class Copies:
         def order(answer: Answer) -> tuple[float, list[int], int, int, str]:
             path = answer[1]["path"]
             age = [-number for number in version_of(path)[1]]
-            return -weights[path_kind(path)], age, path.count("/"), len(path), path
+            return -weight_of(path), age, path.count("/"), len(path), path
 
         answers = sorted(self.answers, key=order)
         page, version = version_of(answers[0][1]["path"])
@@ -276,7 +279,9 @@ class Copies:
         return Hit(record["id"], max(hit.score for hit, _ in answers)), record
 
 
-def without_copies(found: Iterable[Answer], weights: Mapping[str, float], k: int) -> list[Answer]:
+def without_copies(
+    found: Iterable[Answer], weight_of: Callable[[str], float], k: int
+) -> list[Answer]:
     """Return the k best answers without copies in other files, best first.
 
     Of texts that are equal, or of prose that is nearly so, one answers where the best of them
@@ -292,7 +297,7 @@ def without_copies(found: Iterable[Answer], weights: Mapping[str, float], k: int
             break
         else:
             kept.append(copies)
-    return [copies.lead(weights) for copies in kept[:k]]
+    return [copies.lead(weight_of) for copies in kept[:k]]
 
 
 def equal_texts(found: Iterable[Answer]) -> list[list[Answer]]:
@@ -354,7 +359,7 @@ def chosen_passages(folder: Folder, globs: Sequence[str], kind: Kind | None = No
         files *= np.array([*map(file_filter(globs), paths)])
     if kind:
         weights = kind_weights("", kind)
-        files *= np.array([weights[path_kind(path)] > 0 for path in paths])
+        files *= np.array([weights[folder.kind_of(path)] > 0 for path in paths])
     return files[folder.numbers]
 
 

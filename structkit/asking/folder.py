@@ -39,7 +39,7 @@ from structkit.asking.cache import (
     state_of,
 )
 from structkit.asking.links import Links
-from structkit.asking.path_kinds import is_key_file, is_prose
+from structkit.asking.path_kinds import is_key_file, is_prose, path_kind, project_folders
 from structkit.collecting.walking import Found, Source, Walk
 from structkit.embeddings.vectors import Floats, Int8Rows, IntArray
 from structkit.errors import UserError
@@ -224,6 +224,19 @@ class Folder:
         """Return whether two thirds of the files with `chosen` passages are pages of prose."""
         files = np.bincount(self.numbers, chosen, len(self.files)) > 0
         return bool(3 * self._is_page[files].sum() > 2 * files.sum())
+
+    @cached_property
+    def _projects(self) -> frozenset[str]:
+        return project_folders(file.path for file in self.files)
+
+    def path_in_project(self, path: str) -> str:
+        """Return the path of a file without the folder of its project, if it is one of several."""
+        first, _, rest = path.partition("/")
+        return rest if rest and first in self._projects else path
+
+    def kind_of(self, path: str) -> str:
+        """Return the kind of a file, one of `KINDS`."""
+        return path_kind(self.path_in_project(path))
 
     @cached_property
     def links(self) -> Links:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -173,6 +173,7 @@ NOTES = re.compile(
 LEGAL = re.compile(
     r"(^|/) ( licenses/ | (licen[cs]e | copying | notice | authors | patents) [^/]* $ )", re.VERBOSE
 )
+LICENSE_NAME = re.compile("LICEN[CS]E|COPYING")
 BARE_MANUAL = re.compile(r"(readme|contributing|security|install|todo|code_of_conduct|faq)\b")
 TRANSLATION = re.compile(
     r"""
@@ -218,6 +219,27 @@ SECRET_NAME = re.compile(
 def extension_of(path: str) -> str:
     """Return the extension of a path in lower case, without its dot; empty if it has none."""
     return PurePosixPath(path.lower()).suffix[1:]
+
+
+def project_folders(paths: Iterable[str]) -> frozenset[str]:
+    """Return the first folders of paths that are projects: their names say nothing of their files.
+
+    Each has its own licence, and there is none beside them; or it has all the files.
+
+    >>> sorted(project_folders(["spec/LICENSE", "mock/COPYING", "tests/a.c"]))
+    ['mock', 'spec']
+    >>> project_folders(["LICENSE", "tests/LICENSE"]), project_folders(["bench/a.c", "bench/b.c"])
+    (frozenset(), frozenset({'bench'}))
+    """
+    firsts, licensed = set[str](), set[str]()
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        firsts.add(path.partition("/")[0])
+        if LICENSE_NAME.match(name):
+            licensed.add(folder)
+    if len(firsts) == 1:
+        return frozenset(firsts)
+    return frozenset() if "" in licensed else frozenset(licensed & firsts)
 
 
 @lru_cache(maxsize=1 << 16)

@@ -73,7 +73,7 @@ def localize(folder: Folder, text: str, k: int, chosen: Floats) -> list[tuple[Hi
         if most := scores.max(initial=0.0):
             passages += scores / most
             files += np.maximum.reduceat(scores / most, firsts)
-    files *= LESS ** -kinds(text, [file.path for file in folder.files])
+    files *= LESS ** -kinds(text, [folder.path_in_project(file.path) for file in folder.files])
     places = places_in_groups(passages, folder.numbers)
     best = highest_scores(files[folder.numbers] * NEXT**places * (passages > 0), k)
     records = folder.records(best)

@@ -79,3 +79,14 @@ def test_a_licence_header_does_not_answer(tmp_path, mark):
     options = {"kind": "all", "no_model": True, "no_cache": True}
     found = structkit.ask(tmp_path, "licensed terms of tea", **options)
     assert {"b.md"} == {each["path"].split("/")[-1] for each in found}
+
+
+@pytest.mark.parametrize("name", ["benchmark", "spec", "tests", "examples", "mocks", "vendor"])
+@pytest.mark.parametrize("others", [{}, {"b/LICENSE": "MIT", "b/a.py": "def other(): pass\n"}])
+def test_the_folder_of_a_project_says_nothing_of_its_files(tmp_path, name, others):
+    inner = {f"{name}/{path}": text for path, text in (FILES | {"LICENSE": "MIT"}).items()}
+    write_files(tmp_path, inner | others)
+    kinds = {"code": "src/pool.py", "tests": "tests/test_pool.py"}
+    for kind, path in kinds.items():
+        found = list(structkit.ask(tmp_path, "close idle sockets", kind=kind, no_cache=True))
+        assert [str(tmp_path / name / path)] == [each["path"] for each in found]
