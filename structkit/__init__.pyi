@@ -57,6 +57,7 @@ def ask(
     also: Files = (),
     like: str | None = None,
     uses: str | None = None,
+    calls: str | None = None,
     k: int = 10,
     tokens: int | None = None,
     model: Path | LoadedModel | None = None,

@@ -1,4 +1,4 @@
-"""The definitions of a symbol, and the lines of code that use it.
+"""The definitions of a symbol, and the lines of code that use it; or the names that they call.
 
 Tests: tests/asking/test_uses.py.
 """
@@ -6,14 +6,15 @@ Tests: tests/asking/test_uses.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
 import numpy as np
 import tree_sitter
 
+from structkit.asking.answers import Answer
 from structkit.asking.folder import Folder
-from structkit.asking.path_kinds import kind_weights, path_kind
+from structkit.asking.path_kinds import kind_weights
 from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError
 from structkit.progress import say
@@ -22,11 +23,22 @@ from structkit.searching.bm25 import highest_scores
 from structkit.searching.hits import Hit
 from structkit.searching.words import SYMBOL_SEPARATOR, fold, folded_words
 from structkit.structure.code.languages import outline_of
-from structkit.structure.code.outline import Definition
+from structkit.structure.code.outline import FUNCTION, Definition, Outline
 
 # nodes of syntax trees that are no names, though they may be one word
 TEXT_NODE = re.compile(r"comment|string|content|fragment|text|heredoc|regex|char")
-CALL_NODE = re.compile(r"call|invocation|new_expression|object_creation")
+CALL_NODE = re.compile(r"call|invocation|new_expression|object_creation|^command$")
+CALLEE_FIELDS = ("function", "method", "name", "constructor", "type", "macro", "target")
+GENERIC_NODE = re.compile(r"generic|template_(?:function|method)")  # a name with types in brackets
+DEFINITION_NODE = re.compile(
+    r"""
+    (?<! augmented_ ) (?<! operator_ ) (?<! compound_ ) assignment
+    | declarat | definition | property | _item | _spec | const_ | enum | preproc_def
+    """,
+    re.VERBOSE,
+)
+DEFINED_FIELDS = ("name", "left", "declarator", "pattern")
+IDENTIFIER = re.compile(rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*+")
 IMPORT_NODE = re.compile(r"import|use_declaration|using_directive|include|require|use_clause")
 DEFINITION_SCORE = 2.0
 USE_SCORE = 1.0
@@ -35,33 +47,55 @@ MIN_SIMILARITY = 0.75  # of names, as difflib has it
 PASSAGES_OF_A_NAME = 5  # in which a name is looked up as it is written
 
 
-def uses(folder: Folder, symbol: str, chosen: Floats) -> list[tuple[Hit, Record]]:
+def uses(folder: Folder, symbol: str, chosen: Floats) -> list[Answer]:
     """Return the definitions of a symbol, then each line of code that uses its name.
 
     `chosen` is the mask of passages to look at, (passages,). Names in comments and strings are no
     uses. Each record has the `symbol` around its `line`.
     """
+    found = [use for file in _files_with(folder, symbol, chosen) for use in file.uses(symbol)]
+    weights = kind_weights("", None)
+
+    def order(answer: Answer) -> tuple[float, float]:
+        hit, record = answer
+        return -hit.score, -weights[folder.kind_of(record["path"])]
+
+    return sorted(found, key=order)
+
+
+def calls(folder: Folder, symbol: str, chosen: Floats) -> list[Answer]:
+    """Return the first line of each name that the definitions of a symbol call.
+
+    `chosen` is the mask of passages to look at, (passages,). Each record has the name that it
+    `calls`, and the definition as its `symbol`.
+    """
+    return [call for file in _files_with(folder, symbol, chosen) for call in file.calls(symbol)]
+
+
+def _files_with(folder: Folder, symbol: str, chosen: Floats) -> Iterator[CodeFile]:
+    """Yield the parsed files of code with the name of a symbol."""
     name = SYMBOL_SEPARATOR.split(symbol)[-1]
     scores = folder.words.scores(folded_words(name)) * chosen
-    found: list[tuple[float, Record]] = []
     for number in np.unique(folder.numbers[scores > 0]).tolist():
         first, after = np.searchsorted(folder.numbers, [number, number + 1]).tolist()
         records = [*folder.records(range(first, after)).values()]
         if any(name in record.get("code", "") for record in records):
             try:
-                found += _of_file(records, symbol, name)
+                if outline := outline_of(records[0]["language"]):
+                    yield CodeFile(records, outline)
             except UserError as error:
                 say(str(error.at(records[0]["path"])))
-    weights = kind_weights("", None)
-    found.sort(key=lambda each: (-each[0], -weights[path_kind(each[1]["path"])]))
-    return [(Hit(record["id"], score), record) for score, record in found]
 
 
-def no_such_name(folder: Folder, symbol: str, chosen: Floats) -> UserError:
-    """Return the error for a symbol that no code has, with similar names of the chosen passages."""
+def not_found(folder: Folder, symbol: str, chosen: Floats) -> UserError:
+    """Return the error for a symbol without uses, or calls, with similar names."""
+    if uses(folder, symbol, chosen):
+        return UserError(
+            f"no definition of {symbol} calls anything", "name a function of this code"
+        )
     name = SYMBOL_SEPARATOR.split(symbol)[-1]
     word = fold(name)
-    near = {other for part, _ in folder.words.parts for other in part.beginning(word)}
+    near = {other for part, _ in folder.words.parts for other in part.beginning(word[:1])}
     names = list[str]()
     for other in get_close_matches(word, near, MAX_SIMILAR_NAMES, MIN_SIMILARITY):
         passages = highest_scores(folder.words.scores([other]) * chosen, PASSAGES_OF_A_NAME)
@@ -75,71 +109,138 @@ def no_such_name(folder: Folder, symbol: str, chosen: Floats) -> UserError:
     return UserError(f"no code has the name {symbol}", remedy)
 
 
-def _of_file(records: list[Record], symbol: str, name: str) -> Iterator[tuple[float, Record]]:
-    """Yield the definitions and the uses in a file, whose passages are given, with their scores."""
-    path, language = records[0]["path"], records[0]["language"]
-    outline = outline_of(language)
-    if outline is None:
-        return
-    rows = [""] * max(record["lines"][1] for record in records)
-    for record in records:
-        code = re.split(r"\r\n|\r|\n", record["code"])
-        rows[record["lines"][0] - 1 : record["lines"][0] - 1 + len(code)] = code
-    text = "\n".join(rows)
-    data = text.encode("utf-8", "replace")
-    program = outline.parse(text, data)
-    every = program.definitions
+class CodeFile:
+    """A file of code: its lines, its syntax tree and its definitions."""
 
-    def found(top: int, row: int, end: int, around: Definition | None, use: str) -> Record:
+    def __init__(self, records: Sequence[Record], outline: Outline) -> None:
+        """Parse a file whose passages are given. Errors: `UserError` of the parser."""
+        self.path, self.language = records[0]["path"], records[0]["language"]
+        self.rows = [""] * max(record["lines"][1] for record in records)
+        for record in records:
+            code = re.split(r"\r\n|\r|\n", record["code"])
+            self.rows[record["lines"][0] - 1 : record["lines"][0] - 1 + len(code)] = code
+        text = "\n".join(self.rows)
+        self.data = text.encode("utf-8", "replace")
+        program = outline.parse(text, self.data)
+        self.root, self.definitions = program.tree.root_node, program.definitions
+
+    def uses(self, symbol: str) -> Iterator[Answer]:
+        """Yield the definitions of a symbol, and the lines that use its name."""
+        for definition in self._defining(symbol):
+            rows = definition.top, definition.signature, definition.end_row
+            yield self._answer(*rows, definition, DEFINITION_SCORE, use="definition")
+        name = SYMBOL_SEPARATOR.split(symbol)[-1]
+        signatures = {each.signature for each in self.definitions if each.name == name}
+        use_of_row: dict[int, str] = {}  # of several on one line, the first beyond a mention
+        own = name.encode()
+        pattern = re.compile(rb"(?<![A-Za-z0-9_])%b(?![A-Za-z0-9_])" % re.escape(own))
+        for node in self._leaves(pattern, 0, len(self.data)):
+            row = node.start_point.row
+            is_new = row not in signatures and use_of_row.get(row, "mention") == "mention"
+            if node.text == own and is_new:
+                use_of_row[row] = _use_of(node)
+        for row, use in use_of_row.items():
+            around = self._around(row)
+            if use == "definition" and around and around.kind == FUNCTION:
+                use = "mention"  # of a local variable
+            score = DEFINITION_SCORE if use == "definition" else USE_SCORE
+            yield self._answer(row, row, row, around, score, use=use)
+
+    def calls(self, symbol: str) -> Iterator[Answer]:
+        """Yield the first call of each name in the definitions of a symbol."""
+        names = {(each.signature, each.name) for each in self.definitions}
+        starts = {each.node.start_byte for each in self.definitions}  # Elixir's `def` is a call
+        for definition in self._defining(symbol):
+            called = set[str]()
+            for node in self._leaves(IDENTIFIER, definition.start, definition.end):
+                name = self.data[node.start_byte : node.end_byte].decode("utf-8", "replace")
+                row = node.start_point.row
+                is_own = node.start_byte in starts or (row, name) in names
+                if name in called or is_own or not node.is_named:
+                    continue
+                if _use_of(node) == "call":
+                    called.add(name)
+                    yield self._answer(row, row, row, definition, USE_SCORE, calls=name)
+
+    def _defining(self, symbol: str) -> Iterator[Definition]:
+        """Yield the definitions of a symbol, which may have some of its containers."""
+        asked = [part for part in SYMBOL_SEPARATOR.split(symbol) if part]
+        for definition in self.definitions:
+            if SYMBOL_SEPARATOR.split(definition.path)[-len(asked) :] == asked:
+                yield definition
+
+    def _around(self, row: int) -> Definition | None:
+        """Return the innermost definition with a row."""
+        around = [each for each in self.definitions if each.top <= row <= each.end_row]
+        return around[-1] if around else None
+
+    def _leaves(
+        self, pattern: re.Pattern[bytes], start: int, end: int
+    ) -> Iterator[tree_sitter.Node]:
+        """Yield the leaves of the tree that begin with a match, without comments and texts."""
+        for match in pattern.finditer(self.data, start, end):
+            leaf = self.root.descendant_for_byte_range(*match.span())
+            if leaf and leaf.start_byte == match.start() and not leaf.child_count:
+                if not TEXT_NODE.search(leaf.type):
+                    yield leaf
+
+    def _answer(
+        self,
+        top: int,
+        row: int,
+        end: int,
+        around: Definition | None,
+        score: float,
+        **more: str,
+    ) -> Answer:
         inside = {"symbol": around.path} if around else {}
-        return {
-            "id": f"{path}#L{row + 1}",
-            "path": path,
-            "language": language,
+        record = {
+            "id": f"{self.path}#L{row + 1}",
+            "path": self.path,
+            "language": self.language,
             "line": row + 1,
             "lines": [top + 1, end + 1],
-            "use": use,
+            **more,
             **inside,
-            "code": "\n".join(rows[top : end + 1]),
+            "code": "\n".join(self.rows[top : end + 1]),
         }
-
-    asked = [part for part in SYMBOL_SEPARATOR.split(symbol) if part]
-    for definition in every:
-        if SYMBOL_SEPARATOR.split(definition.path)[-len(asked) :] == asked:
-            lines = definition.top, definition.signature, definition.end_row
-            yield DEFINITION_SCORE, found(*lines, definition, "definition")
-    signatures = {definition.signature for definition in every if definition.name == name}
-    use_of_row: dict[int, str] = {}  # of several on one line, the first that is more than a mention
-    for row, use in _uses(program.tree.root_node, data, name):
-        if row not in signatures and use_of_row.get(row, "mention") == "mention":
-            use_of_row[row] = use
-    for row, use in use_of_row.items():
-        around = [each for each in every if each.top <= row <= each.end_row]
-        yield USE_SCORE, found(row, row, row, around[-1] if around else None, use)
-
-
-def _uses(root: tree_sitter.Node, data: bytes, name: str) -> Iterator[tuple[int, str]]:
-    """Yield the row of each leaf of a syntax tree that is the name, and how it is used."""
-    own = name.encode()
-    for match in re.finditer(rb"(?<![A-Za-z0-9_])%b(?![A-Za-z0-9_])" % re.escape(own), data):
-        node = root.descendant_for_byte_range(*match.span())
-        if node and match.span() == node.byte_range and not TEXT_NODE.search(node.type):
-            yield node.start_point.row, _use_of(node)
+        return Hit(record["id"], score), record
 
 
 def _use_of(node: tree_sitter.Node) -> str:
-    """Return how a name is used: in an import, as what is called, or as another mention."""
-    callee, around = node, node.parent
-    while around and around.end_byte == callee.end_byte and not CALL_NODE.search(around.type):
-        callee, around = around, around.parent  # `a.name` of `a.name(b)`
-    if around and CALL_NODE.search(around.type):
-        arguments = around.child_by_field_name("arguments")
-        is_argument = arguments is not None and arguments.start_byte <= node.start_byte
-        if not is_argument:
-            return "call"
+    """Return how a name is used: defined, called, imported, or mentioned otherwise."""
+    if _is_called(node):
+        return "call"
     around = node.parent
     while around:
         if IMPORT_NODE.search(around.type):
             return "import"
         around = around.parent
-    return "mention"
+    return "definition" if _is_defined(node) else "mention"
+
+
+def _is_defined(node: tree_sitter.Node) -> bool:
+    """Return whether a name is that of a constant, variable or field that is declared."""
+    inner, around = node, node.parent
+    while around and not DEFINITION_NODE.search(around.type):
+        if around.byte_range != inner.byte_range:
+            return False
+        inner, around = around, around.parent
+    if around is None:
+        return False
+    if around.field_name_for_named_child(0) is None and around.named_child(0) == inner:
+        return True
+    return any(inner in around.children_by_field_name(name) for name in DEFINED_FIELDS)
+
+
+def _is_called(node: tree_sitter.Node) -> bool:
+    """Return whether a name is that of what a call calls: `f`, `a.f`, `f<T>`."""
+    callee, around = node, node.parent
+    while around and not CALL_NODE.search(around.type):
+        if around.end_byte != callee.end_byte and not GENERIC_NODE.search(around.type):
+            return False
+        callee, around = around, around.parent
+    if around is None:
+        return False
+    named = filter(None, map(around.child_by_field_name, CALLEE_FIELDS))
+    return next(named, around.named_child(0)) == callee

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from structkit.asking.similar import Place
     from structkit.embeddings.vectors import TextEncoding
 
-INSTEAD = ("questions", "like", "uses", "no_cache")  # settings that do not concern caches
+INSTEAD_OF_QUESTIONS = ("like", "uses", "calls")
 
 
 def usual_cache(settings: Settings) -> str:
@@ -86,6 +86,13 @@ class Settings(WalkOptions):
         metavar="NAME",
         excludes="like",
     )
+    calls: str | None = setting(
+        None,
+        "Find the names that the definitions of a symbol call, with the first line of each, "
+        "instead of a question.",
+        metavar="NAME",
+        excludes=("like", "uses"),
+    )
     k: int = setting(10, "Answers per question.", short="-k", low=1)
     tokens: int | None = setting(
         None,
@@ -123,15 +130,20 @@ class Settings(WalkOptions):
     list: bool = setting(
         False,
         "List all caches with folder and size, instead of answering.",
-        excludes=("target", *INSTEAD),
+        excludes=("target", "questions", *INSTEAD_OF_QUESTIONS, "no_cache"),
         group="run",
     )
     clear: bool = setting(
         False,
         "Remove the caches of FOLDER, which may no longer exist, instead of answering.",
-        excludes=("list", *INSTEAD),
+        excludes=("list", "questions", *INSTEAD_OF_QUESTIONS, "no_cache"),
         group="run",
     )
+
+    @property
+    def instead(self) -> str:
+        """The setting that is given instead of a question, if any."""
+        return next((name for name in INSTEAD_OF_QUESTIONS if getattr(self, name)), "")
 
     @property
     def named_model(self) -> str | None:
@@ -151,15 +163,15 @@ def ask(settings: Settings) -> Iterator[Record]:
     from structkit.asking.folder import Folder
     from structkit.asking.meaning import Meaning, PassageRows, embedding_of
 
-    if settings.questions and (other := settings.like and "like" or settings.uses and "uses"):
+    if settings.questions and settings.instead:
         asked = flag("questions", argument="QUESTION")
-        problem = f"{flag(other)} and {asked} exclude each other"
+        problem = f"{flag(settings.instead)} and {asked} exclude each other"
         raise UserError(problem, "leave one out", status=2)
     cache = Path(settings.cache)
     if settings.list or settings.clear:
         yield from caches(cache) if settings.list else clear(cache, settings.target)
         return
-    if not (settings.questions or settings.like or settings.uses):
+    if not (settings.questions or settings.instead):
         raise UserError("there is no question", f"give {flag('questions')}", status=2)
     target = Target.of(settings.target, *settings.also)
     example = None
@@ -213,13 +225,14 @@ def _found(
     rankers = {name: each for name, each in weights.rankers.items() if name not in searched}
     ranking = replace(weights, rankers=rankers).ranking()
     answered: list[tuple[str, list[Answer]]] = []
-    if settings.uses:
-        from structkit.asking.uses import no_such_name, uses
+    if symbol := settings.uses or settings.calls:
+        from structkit.asking.uses import calls, not_found, uses
 
-        answered.append((settings.uses, uses(folder, settings.uses, chosen)))
-        if not answered[0][1]:
-            say(str(no_such_name(folder, settings.uses, chosen).at(str(target))))
+        found = (uses if settings.uses else calls)(folder, symbol, chosen)
+        if not found:
+            say(str(not_found(folder, symbol, chosen).at(str(target))))
             return
+        answered.append((symbol, found))
     elif example:
         from structkit.asking.similar import similar
 
@@ -228,7 +241,7 @@ def _found(
         found = answers(folder, question, k, ranking, chosen, meaning, settings.kind)
         answered.append((question, found))
     for number, (question, best) in enumerate(answered, 1):
-        if not settings.uses:
+        if not symbol:
             best = with_places(folder, question, best, meaning)
         records = [*_records(str(number), question, best, target)]
         if settings.tokens:
@@ -345,7 +358,7 @@ def with_questions(settings: Settings) -> Settings:
     stdin is one.
     """
     target, also, questions = settings.target, settings.also, settings.questions
-    instead = bool(settings.like or settings.uses)
+    instead = bool(settings.instead)
     if not (questions or instead) and (target == "-" or not os.path.exists(target)):
         target, questions = ".", (unicode(target),)
     if not os.path.exists(target):
@@ -378,8 +391,8 @@ COMMAND = Command(
     _main,
     also=(ListOutput,),
     writes="`query_id`, `query`, `doc_id`, `score`, `rank`, `line`, `path`, `language`, `lines`; "
-    "if the passage has them: `use`, `symbol`, `symbol_lines`, `quote`, `also_in`, `scope`, "
-    "`names`, `code`, `title`, `headings`, `text`; with {list} and {clear}: `folder`, "
+    "if the passage has them: `use`, `calls`, `symbol`, `symbol_lines`, `quote`, `also_in`, "
+    "`scope`, `names`, `code`, `title`, `headings`, `text`; with {list} and {clear}: `folder`, "
     "`exists`, `bytes`, `cache`",
     examples="""
 structkit ask src "how is the area of a circle computed"

@@ -64,19 +64,22 @@ class AnswerText:
     lines: list[int]
     text: str
     use: Literal["definition", "call", "import", "mention"] | None = None
+    calls: str | None = None
     also_in: list[str] | None = None
 
     @classmethod
     def of(cls, answer: Record) -> AnswerText:
         """Return a record of `ask` as an agent reads it."""
         text = answer.get("code") or answer["text"]
-        given = (answer.get(name) for name in ("use", "also_in"))
+        given = (answer.get(name) for name in ("use", "calls", "also_in"))
         return cls(answer["path"], answer["lines"], text, *given)
 
     def __str__(self) -> str:
         place = printable(f"{self.path}:{self.lines[0]}-{self.lines[1]}")
         if self.use:
             place += f" ({self.use})"
+        if self.calls:
+            place += f" (calls {self.calls})"
         if self.also_in:
             place += f" (also in {printable(', '.join(self.also_in))})"
         return "\n".join([place, *(TEXT_INDENT + line for line in self.text.splitlines())])
@@ -99,8 +102,8 @@ class Settings:
     """Serve `ask` to a coding agent over the Model Context Protocol, on stdin and stdout.
 
     The agent starts the server and calls its tools: `ask` answers a question with passages, `like`
-    finds passages similar to one, `uses` finds lines that use a symbol. Paths are relative to the
-    folder in which the server starts.
+    finds passages similar to one, `uses` finds lines that use a symbol, and `calls` what it calls.
+    Paths are relative to the folder in which the server starts.
     """
 
     folders: tuple[str, ...] = setting(
@@ -119,7 +122,9 @@ class AgentSurface(Surface):
     messages: list[str] = field(default_factory=list)
 
     def setting(self, name: str, value: object, argument: str = "") -> str:
-        name = {"questions": "question", "like": "place", "uses": "name"}.get(name, name)
+        name = {"questions": "question", "like": "place", "uses": "name", "calls": "name"}.get(
+            name, name
+        )
         return name if value is None else f"{name}={value!r}"
 
     def note(self, message: str) -> None:
@@ -182,6 +187,19 @@ class Tools:
         """
         return self._answer(folder, glob, tokens, uses=name)
 
+    def calls(
+        self,
+        name: str,
+        glob: list[str] | str | None = None,
+        folder: str = "",
+        tokens: int = 2000,
+    ) -> Answers:
+        """Find the names that the definitions of a symbol call, with the first line of each.
+
+        Use it to follow a function into what it does.
+        """
+        return self._answer(folder, glob, tokens, calls=name)
+
     def _answer(
         self, folder: str, glob: list[str] | str | None, tokens: int, **asked: Any
     ) -> Answers:
@@ -240,7 +258,7 @@ def _serve(settings: Settings) -> None:
         "structkit",
         version=__version__,
         instructions=INSTRUCTIONS + ", ".join(map(printable, settings.folders)),
-        tools=[_tool(each) for each in (tools.ask, tools.like, tools.uses)],
+        tools=[_tool(each) for each in (tools.ask, tools.like, tools.uses, tools.calls)],
     )
     readable, writable = os.pipe()
     validate = require("mcp_types", "mcp").jsonrpc_message_adapter.validate_json

@@ -135,7 +135,7 @@ def _document_label(document: Record, question: str) -> str:
     if headings := document.get("headings"):
         return " > ".join(map(str, headings))
     if "line" in document:  # an answer of `ask`
-        return str(document.get("symbol") or "")
+        return str(document.get("calls") or document.get("symbol") or "")
     terms = frozenset(folded_words(question))
     names = [str(name) for name in document.get("names") or []]
     names.sort(key=lambda name: not occurrences(name, terms))  # those that are asked for first

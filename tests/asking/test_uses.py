@@ -37,7 +37,7 @@ def uses(tmp_path):
     write_files(tmp_path, FILES)
 
     def uses(name, **options):
-        found = structkit.ask(tmp_path, uses=name, no_cache=True, no_model=True, **options)
+        found = structkit.ask(tmp_path, uses=name or None, no_cache=True, no_model=True, **options)
         return [
             (each["path"].removeprefix(f"{tmp_path}/"), each["line"], each.get("symbol"))
             for each in found
@@ -104,3 +104,59 @@ def test_definitions_calls_imports_and_mentions_are_told_apart(tmp_path):
 def test_a_name_that_no_code_has_is_answered_with_similar_ones(uses, capsys):
     assert [] == uses("wiat_for") and [] == uses("Wait")
     assert "no code has the name Wait; did you mean wait" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("file", "code"),
+    [
+        ("a.py", "SIZE = 3\ndef f():\n    SIZE = g(SIZE)\n"),
+        ("a.ts", "enum E { RED, SIZE = 1 }\nSIZE += 1\n"),
+        ("A.java", "class A {\n  int SIZE = g();\n  SIZE a;\n}\n"),
+        ("a.c", "#define SIZE 3\nint a = SIZE;\n"),
+        ("a.kt", "val SIZE: Int = 4\nfun f() = SIZE\n"),
+        ("a.go", "package a\nvar b, SIZE = 3, 4\nvar c = SIZE\n"),
+        ("a.cs", "class A {\n  const int SIZE = 3;\n  SIZE b = c();\n}\n"),
+        ("a.swift", "let SIZE = 3\nlet b = SIZE\n"),
+    ],
+)
+def test_a_constant_and_a_field_are_defined_where_they_are_declared(tmp_path, file, code):
+    write_files(tmp_path, {file: code})
+    found = list(structkit.ask(tmp_path, uses="SIZE", no_cache=True, no_model=True))
+    assert "definition" == found[0]["use"] and {"mention"} >= {each["use"] for each in found[1:]}
+    first = next(line for line in code.splitlines() if "SIZE" in line)
+    assert first == found[0]["code"]
+
+
+@pytest.mark.parametrize(
+    ("file", "code", "called"),
+    [
+        ("a.py", "class A:\n    def f(a):\n        # no()\n        b(c, 'd()').e(g)\n", "b e"),
+        ("a.py", "def f(a):\n    b(a), b(a)\n    return [C(d) for e in f(a)]\n", "b C f"),
+        ("a.js", "function f(a) { b?.c(d); return new E(`${g(h)}`) }\n", "c E g"),
+        ("A.java", "class A { void f(int a) { b.c(d); new E<G>(h(a)); i::j; } }\n", "c E h"),
+        ("a.rs", 'fn f(a: u8) { b::c(a); d!("{}", e); g.h::<T>(1) }\n', "c d h"),
+        ("a.rb", "def f(a)\n  b a\n  c.d { e!(a) }\n  g(a) if a.h?\nend\n", "b d e! g h?"),
+        ("a.sh", 'f() {\n  b "$1"\n  c=$(d b)\n}\nf\n', "b d"),
+        (
+            "a.ex",
+            "defmodule A do\n  def f(a) do\n    b(a)\n    C.d(a) |> e()\n  end\nend\n",
+            "b d e",
+        ),
+        ("a.cs", "class A { void f() { b(c); this.d<E>(g); } }\n", "b d"),
+    ],
+)
+def test_calls_are_listed_by_name(tmp_path, file, code, called):
+    write_files(tmp_path, {file: code, "b.go": "package b\n\nfunc g() { f() }\n"})
+    found = list(structkit.ask(tmp_path, calls="f", no_cache=True, no_model=True))
+    assert called.split() == [each["calls"] for each in found]
+    assert {f"{tmp_path}/{file}"} == {each["path"] for each in found}
+    lines = code.splitlines()
+    assert all(each["calls"] in lines[each["line"] - 1] for each in found)
+    assert all(each["symbol"].split(".")[-1] == "f" for each in found)
+
+
+def test_a_symbol_without_calls_says_so(uses, capsys):
+    assert [] == uses("", calls="waiting") == uses("", calls="wiat")
+    told = capsys.readouterr().err
+    assert "no definition of waiting calls anything; name a function" in told
+    assert "no code has the name wiat; did you mean wait?" in told

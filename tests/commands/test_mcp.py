@@ -118,6 +118,7 @@ def test_an_agent_asks_about_several_folders(home):
         ("like", {"place": "shapes.py:9", "k": 1}),
         ("ask", {"question": question, "k": 4, "tokens": 100}),
         ("uses", {"name": "unit_circle"}),
+        ("calls", {"name": "unit_circle", "folder": "src"}),
         ("uses", {"name": "unit_circl", "folder": "src"}),
         ("ask", {"question": question, "globs": "*.go"}),
         ("like", {"place": "of/parts/shapes.py:9-12", "glob": ["*.go"], "folder": "of/parts"}),
@@ -125,7 +126,7 @@ def test_an_agent_asks_about_several_folders(home):
     shutil.copytree(FOLDER, home / "of/parts")
     about, tools, told = called(home, ["src", "docs", "of/parts"], calls)
     assert about.endswith("Folders: src, docs, of/parts")
-    assert ["ask", "like", "uses"] == tools
+    assert ["ask", "like", "uses", "calls"] == tools
     (
         every,
         docs,
@@ -141,9 +142,11 @@ def test_an_agent_asks_about_several_folders(home):
         bare,
         few,
         uses,
+        calls,
         *more,
     ) = told
     near_name, unknown_argument, go_like = more
+    assert not calls[0] and " (calls Circle)\n" in calls[1]
     assert {"src", "docs"} == {path.split("/")[0] for path in places(every[1])}
     assert (False, ["docs/circle.md"]) == (docs[0], places(docs[1])) and docs == absolute
     assert (
