@@ -28,6 +28,7 @@ from unittest.mock import patch
 
 import numpy as np
 import orjson
+from structkit_plugins.languages._english import STOPWORDS
 from tokenizers import Tokenizer
 
 import structkit
@@ -36,7 +37,6 @@ from structkit.records.jsonl import Record, Records
 from structkit.records.output import write_records
 from structkit.scoring.measures import interval
 from structkit.searching.words import QUESTION_WORDS
-from structkit.structure.english import STOPWORDS
 
 
 class Found(NamedTuple):

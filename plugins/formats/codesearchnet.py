@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from structkit import plugin
-from structkit.formats.codesearchnet import SAME_NAMES, function_row
 from structkit.formats.interchange import Fields, Part, Parts
 from structkit.records.jsonl import Record
+
+from ._codesearchnet import SAME_NAMES, function_row
 
 # fields on the Hugging Face hub, which has no `sha`, by the fields of the files, which are ours
 HUB_NAMES = {

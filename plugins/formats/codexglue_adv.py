@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from structkit import plugin
-from structkit.formats.codesearchnet import function_row
 from structkit.formats.interchange import Fields, Part, Parts, Row
 from structkit.records.jsonl import Record
+
+from ._codesearchnet import function_row
 
 TEST_SET_NAMES = {"function": "code", "function_tokens": "code_tokens"}  # the test set's names
 

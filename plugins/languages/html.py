@@ -8,8 +8,9 @@ from structkit import plugin
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, text_field
 from structkit.structure import Span
-from structkit.structure.english import STOPWORDS
 from structkit.structure.html.markup import element_content, tags, visible_text
+
+from ._english import STOPWORDS
 
 WORD = re.compile(r"\w+")
 

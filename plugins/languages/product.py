@@ -16,9 +16,10 @@ from structkit import plugin
 from structkit.errors import UserError, flag, unknown
 from structkit.records.jsonl import Record, text_field
 from structkit.structure import Span
-from structkit.structure.english import TAGS
 from structkit.structure.html.markup import visible_text
 from structkit.structure.trees.brackets import unescaped
+
+from ._english import TAGS
 
 NOUNS = frozenset(("NN", "NNS", "NNP", "NNPS"))
 
