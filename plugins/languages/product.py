@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -15,6 +14,7 @@ from nltk.tokenize import NLTKWordTokenizer
 from structkit import plugin
 from structkit.errors import UserError, flag, unknown
 from structkit.records.jsonl import Record, text_field
+from structkit.settings import settings_class
 from structkit.structure import Span
 from structkit.structure.html.markup import visible_text
 from structkit.structure.trees.brackets import unescaped
@@ -24,7 +24,7 @@ from ._english import TAGS
 NOUNS = frozenset(("NN", "NNS", "NNP", "NNPS"))
 
 
-@dataclass(frozen=True)
+@settings_class
 class Language(plugin.Language):
     """Nouns and proper nouns of the text that are also words of the title, every occurrence.
 

@@ -14,18 +14,17 @@ al. 2022, "ColBERTv2" (arXiv 2112.01488); defaults of PyLate 1.6.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Self
 
 from structkit.learning.encoders.settings import EncoderSettings, model_setting
 from structkit.learning.training.data import Spool
 from structkit.records.jsonl import Record
-from structkit.settings import setting
+from structkit.settings import setting, settings_class
 
 COLBERT_SECTION = "ColBERT, section 3.2"
 
 
-@dataclass(frozen=True)
+@settings_class
 class Method(EncoderSettings):
     """Settings of late interaction."""
 

@@ -6,7 +6,6 @@ field), optional `negatives`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from structkit.errors import UserError
@@ -15,11 +14,12 @@ from structkit.learning.training.data import Spool, keep_fields
 from structkit.plugin import setting
 from structkit.records.fields import remedy_for
 from structkit.records.jsonl import Record
+from structkit.settings import settings_class
 
 VARIANTS = ("tagged", "untagged", "masked")  # html-variants makes them for negatives too
 
 
-@dataclass(frozen=True)
+@settings_class
 class Method(EncoderSettings):
     """Settings of plain contrastive training; defaults as in sentence-transformers' examples."""
 

@@ -15,19 +15,18 @@ Structured Data" (https://aclanthology.org/2023.findings-acl.734), released code
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from structkit.errors import flag, wrong_usage
 from structkit.learning.encoders.settings import EncoderSettings, model_setting
 from structkit.learning.metadata import MAX_TEXT_TOKENS
 from structkit.learning.training.data import Spool
-from structkit.settings import setting
+from structkit.settings import setting, settings_class
 
 RELEASED_CODE = "SANTA's released code"
 
 
-@dataclass(frozen=True)
+@settings_class
 class Method(EncoderSettings):
     """Settings of SANTA's pretraining; fine-tuning is `--entity-weight 0` with other numbers."""
 

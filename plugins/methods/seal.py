@@ -15,7 +15,6 @@ Document Retrieval" (EMNLP 2025).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from structkit.errors import UserError, program
@@ -28,6 +27,7 @@ from structkit.learning.training.data import Spool, keep_fields
 from structkit.plugin import setting
 from structkit.records.fields import remedy_for
 from structkit.records.jsonl import Record
+from structkit.settings import settings_class
 
 SEAL_SECTION = "SEAL, section 4.1"
 ORDERS = ("element,structure", "structure,element", "joint", "element", "structure")
@@ -38,7 +38,7 @@ def usual_tag_tokens(settings: Method) -> bool:
     return settings.model is None
 
 
-@dataclass(frozen=True)
+@settings_class
 class Method(EncoderSettings):
     """Settings of SEAL. The documents to search are embedded as `tagged`."""
 

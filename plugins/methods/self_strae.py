@@ -7,13 +7,13 @@ Structure" (https://aclanthology.org/2023.emnlp-main.469), section 5 and appendi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from structkit.learning.strae.settings import Channels, NodeSettings
+from structkit.settings import settings_class
 
 
-@dataclass(frozen=True)
+@settings_class
 class Method(Channels, NodeSettings):
     """Settings of Self-StrAE; for WikiText-103 the paper has a rate of 5e-5 and temperature 0.6."""
 

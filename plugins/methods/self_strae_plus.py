@@ -8,17 +8,17 @@ parameters compose and decompose: the variant of SemEval-2024. Source: Opper and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import exp
 from typing import Any
 
 from structkit.learning.strae.settings import Channels, NodeSettings
 from structkit.plugin import setting
+from structkit.settings import settings_class
 
 CODE = "its code"
 
 
-@dataclass(frozen=True)
+@settings_class
 class Method(Channels, NodeSettings):
     """Settings of the released code."""
 

@@ -8,7 +8,6 @@ Records, if any: texts, as `encode` reads them; their words are added to the voc
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from structkit.learning.training.data import Spool
 from structkit.plugin import setting
 from structkit.records.fields import DOCUMENT_FIELDS, QUERY_FIELDS, text_name
 from structkit.records.jsonl import Record, text_field
+from structkit.settings import settings_class
 
 
 def usual_dimensions(settings: Method) -> int:
@@ -25,7 +25,7 @@ def usual_dimensions(settings: Method) -> int:
     return 256 if settings.model else 512
 
 
-@dataclass(frozen=True)
+@settings_class
 class Method(plugin.Method):
     """Settings of a table of token vectors."""
 

@@ -7,13 +7,13 @@ Structure" (https://aclanthology.org/2023.emnlp-main.469).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from structkit.learning.strae.settings import Channels, GivenTrees, NodeSettings
+from structkit.settings import settings_class
 
 
-@dataclass(frozen=True)
+@settings_class
 class Method(Channels, NodeSettings, GivenTrees):
     """Settings of StrAE, as in the paper's appendix A."""
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import tree_sitter
 
 from structkit import plugin
 from structkit.errors import UserError, flag
+from structkit.settings import settings_class
 from structkit.structure.code.grammar import CLASS, Grammar, parse
 from structkit.structure.code.languages import CodeLanguage, language_named
 from structkit.structure.trees.brackets import unescaped
 from structkit.structure.trees.tree import Ints, Tree, from_spans
 
 
-@dataclass(frozen=True)
+@settings_class
 class Parser(plugin.Parser):
     """Syntax trees of code; `language` is the language of all texts, None: each has its own.
 

@@ -6,13 +6,13 @@ In a clone, `python -m experiments.span_parser` made its weights, and makes a fo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from structkit import plugin
 from structkit.errors import UserError, flag
 from structkit.learning.metadata import has_metadata, read_metadata
+from structkit.settings import settings_class
 from structkit.structure.trees.tree import Tree
 from structkit.structure.trees.words import words_of
 
@@ -22,7 +22,7 @@ METHOD = "span-parser"
 BUNDLED_FOLDER = Path(__file__).parent / "weights"
 
 
-@dataclass(frozen=True)
+@settings_class
 class Parser(plugin.Parser):
     """Constituents by a span parser: the bundled one, or the one in `model`."""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any, ClassVar
 from urllib.parse import urlencode, urlsplit
 
 from structkit import plugin
 from structkit.errors import UserError, flag
+from structkit.settings import settings_class
 from structkit.structure.trees.brackets import clean, read_tree, unescaped
 from structkit.structure.trees.tree import Tree
 from structkit.structure.trees.words import same
@@ -20,7 +21,7 @@ BUSY_STATUSES = (429, 503)  # too many requests, or not yet ready
 MODELS_REMEDY = "start a CoreNLP server with the English models"
 
 
-@dataclass(frozen=True)
+@settings_class
 class Parser(plugin.Parser):
     """Trees of a CoreNLP server, which parses each text as one sentence.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,14 @@ from lxml import etree
 
 from structkit import plugin
 from structkit.errors import UserError
+from structkit.settings import settings_class
 from structkit.structure.html.reader import left_open, parse_html
 from structkit.structure.html.tags import SILENT_ELEMENTS
 from structkit.structure.trees.tree import Tree, from_spans
 from structkit.structure.trees.words import words_of
 
 
-@dataclass(frozen=True)
+@settings_class
 class Parser(plugin.Parser):
     """Tree of a document's elements, without scripts and styles.
 

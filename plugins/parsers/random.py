@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from structkit.reproducibility import random_for
+from structkit.settings import settings_class
 from structkit.structure.trees.shapes import ShapeParser, random
 from structkit.structure.trees.tree import Tree
 
 
-@dataclass(frozen=True)
+@settings_class
 class Parser(ShapeParser):
     """A tree of a text's words, the same for the same seed, key and number of words."""
 

@@ -6,7 +6,6 @@ Leaves are the words of the text, or its subwords if the model uses them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from structkit.learning.strae.settings import TreeSettings
 from structkit.learning.strae.training import TreeEncoder
 from structkit.learning.training.devices import chosen_device
 from structkit.plugin import setting
+from structkit.settings import settings_class
 from structkit.structure.trees.tree import Tree, no_words
 from structkit.structure.trees.words import words_of
 
@@ -28,7 +28,7 @@ def remedy() -> str:
     return f"make one with {program('train', 'self-strae')}"
 
 
-@dataclass(frozen=True)
+@settings_class
 class Parser(plugin.Parser):
     """The trees of a trained Self-StrAE or Banyan, in the folder `model`."""
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from structkit import plugin
 from structkit.errors import UserError
 from structkit.extras import require
+from structkit.settings import settings_class
 from structkit.structure.trees.brackets import clean, read_tree
 from structkit.structure.trees.tree import Tree
 from structkit.structure.trees.words import words_of
 
 
-@dataclass(frozen=True)
+@settings_class
 class Parser(plugin.Parser):
     """The trees of stanza's English parser, over structkit's words."""
 

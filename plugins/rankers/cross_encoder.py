@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -25,12 +24,13 @@ from structkit.plugin import setting
 from structkit.progress import say
 from structkit.ranking.reranking import Candidate, Query
 from structkit.records.fields import document_text
+from structkit.settings import settings_class
 
 LEAST_STEP = 2.0**-23  # share of a score by which the next one is lower: a run has 32 bits
 SOME = "name a folder or Hub name, such as cross-encoder/ms-marco-MiniLM-L6-v2"
 
 
-@dataclass(frozen=True)
+@settings_class
 class Ranker(plugin.Ranker):
     """The model's own score, after its activation: 0 … 1 where that is a sigmoid.
 

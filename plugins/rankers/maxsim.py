@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -16,9 +15,10 @@ from structkit.plugin import setting
 from structkit.ranking.reranking import Candidate, Query
 from structkit.records.jsonl import input_name
 from structkit.searching.index import Index, maxsim
+from structkit.settings import settings_class
 
 
-@dataclass(frozen=True)
+@settings_class
 class Ranker(plugin.Ranker):
     """The score of `search --similarity maxsim`: inner products, summed over the query's rows.
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from structkit import registry
 from structkit.command import Command
 from structkit.records.jsonl import Record
 from structkit.records.output import format_table, write_drawn
 from structkit.records.stream import OutputOptions
+from structkit.settings import settings_class
 
 
-@dataclass(frozen=True)
+@settings_class
 class Settings:
     """List the installed languages, profiles, parsers, methods, backends, rankers and formats."""
 

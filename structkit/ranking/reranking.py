@@ -9,7 +9,7 @@ import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from structkit.scoring.runs import Run
 from structkit.scoring.runs import ranking as by_score
 from structkit.searching.fusion import Scores, min_max, round_to_float32, top_hits
 from structkit.searching.hits import Hit
+from structkit.settings import settings_class
 
 
 class Query(NamedTuple):
@@ -59,7 +60,7 @@ class Candidate(NamedTuple):
         return [name for name in names if isinstance(name, str)]
 
 
-@dataclass(frozen=True)
+@settings_class
 class Ranker(Contract):
     """Contract of a file of rankers/: one signal of a hit's relevance.
 
@@ -74,7 +75,7 @@ class Ranker(Contract):
         """Return a score for each hit of a query, (hits,): 0 … 1, or below 0 to demote it."""
 
 
-@dataclass(frozen=True)
+@settings_class
 class Candidates:
     """Input of a reranking: the hits of each query, their records, and the queries."""
 
@@ -122,7 +123,7 @@ def read_some(
     return kept
 
 
-@dataclass(frozen=True)
+@settings_class
 class Ranking:
     """Order of hits: rankers with their weights, and the treatment of hits in one file.
 
@@ -176,7 +177,7 @@ def discount_repeats(scores: Scores, files: Mapping[str, str], repeats: float) -
     return discounted
 
 
-@dataclass(frozen=True)
+@settings_class
 class Weights:
     """Weights of rankers by name, None for a ranker's own, and the `repeats` of `Ranking`."""
 

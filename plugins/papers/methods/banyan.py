@@ -6,16 +6,16 @@ Improved Representation Learning with Explicit Structure" (https://arxiv.org/abs
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from structkit.learning.strae.settings import TreeSettings
 from structkit.plugin import setting
+from structkit.settings import settings_class
 
 BANYAN_PAPER = "Banyan, section 4"
 
 
-@dataclass(frozen=True)
+@settings_class
 class Method(TreeSettings):
     """Settings of Banyan: 14 parameters more than the words'."""
 

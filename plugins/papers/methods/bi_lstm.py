@@ -6,13 +6,13 @@ Source: Opper et al. 2023, StrAE, section 5 and appendix A.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from structkit.learning.strae.settings import VocabularySettings
+from structkit.settings import settings_class
 
 
-@dataclass(frozen=True)
+@settings_class
 class Method(VocabularySettings):
     """Settings of the Bi-LSTM; dropout is on the embeddings and on the output layer."""
 

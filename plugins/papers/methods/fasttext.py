@@ -12,7 +12,6 @@ import ctypes
 import signal
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from structkit.plugin import setting
 from structkit.processes import in_child
 from structkit.records.jsonl import Record
 from structkit.reproducibility import key
+from structkit.settings import settings_class
 
 from ._ngrams import MAX_NGRAM_CHARACTERS, MIN_NGRAM_CHARACTERS, buckets_of
 
@@ -38,7 +38,7 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 LearnedRows = tuple[list[str], list[int], NDArray[np.float32]]
 
 
-@dataclass(frozen=True)
+@settings_class
 class Method(WordSettings, PassSettings):
     """Settings of fastText as StrAE's authors used it."""
 

@@ -7,14 +7,14 @@ appendix A.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from structkit.learning.strae.settings import STRAE_APPENDIX, VocabularySettings
 from structkit.plugin import setting
+from structkit.settings import settings_class
 
 
-@dataclass(frozen=True)
+@settings_class
 class Method(VocabularySettings):
     """Settings of RoBERTa as StrAE's authors trained it, over subwords."""
 

@@ -7,13 +7,13 @@ Memory Networks" (https://aclanthology.org/P15-1150); Opper et al. 2023, StrAE, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from structkit.learning.strae.settings import GivenTrees, NodeSettings
+from structkit.settings import settings_class
 
 
-@dataclass(frozen=True)
+@settings_class
 class Method(NodeSettings, GivenTrees):
     """Settings of Tree-LSTM, StrAE's own (appendix A); without channels."""
 

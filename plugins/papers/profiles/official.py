@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from random import Random
 
@@ -23,6 +22,7 @@ from structkit import plugin
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record
 from structkit.registry import canonical
+from structkit.settings import settings_class
 from structkit.structure import Span
 from structkit.structure.code.grammar import Grammar
 from structkit.structure.code.languages import CodeLanguage
@@ -59,7 +59,7 @@ class Profile(plugin.Profile):
         return kind(language.grammar, SAMPLED_SHARES[name])
 
 
-@dataclass(frozen=True)
+@settings_class
 class SampledCode(plugin.Language):
     """Code of which some names are masked: those of a sample of the occurrences."""
 

@@ -5,7 +5,6 @@ Tests: tests/learning/training/test_train_settings.py.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -20,7 +19,7 @@ from structkit.learning.metadata import (
 from structkit.learning.training.data import teacher_scores
 from structkit.learning.training.method import GradientSettings
 from structkit.records.jsonl import Record
-from structkit.settings import change, setting, settings_of
+from structkit.settings import change, setting, settings_class, settings_of
 
 MODELS_OWN = "the model's own"
 
@@ -35,7 +34,7 @@ def usual_temperature(settings: EncoderSettings) -> float:
     return 0.05 if settings.normalize else 1.0
 
 
-@dataclass(frozen=True)
+@settings_class
 class EncoderSettings(GradientSettings):
     """Settings of all encoders: start, architecture, reading of texts, similarity, memory."""
 

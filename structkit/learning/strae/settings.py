@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,7 +24,7 @@ from structkit.learning.training.data import Spool
 from structkit.learning.training.method import GradientSettings
 from structkit.records.fields import remedy_for
 from structkit.records.jsonl import Record, text_field
-from structkit.settings import setting
+from structkit.settings import setting, settings_class
 from structkit.structure.trees.brackets import before_final_punct, leaves_of, read_tree
 from structkit.structure.trees.words import check_same, words_of
 
@@ -36,7 +35,7 @@ PAIRS_OBJECTIVE = "pairs"  # the objective that links two texts
 PAIR_FIELDS = ("query", "positive")  # of a pair
 
 
-@dataclass(frozen=True)
+@settings_class
 class WordSettings:
     """Settings that all these methods share: records are texts, `text` or the leaves of `tree`.
 
@@ -111,7 +110,7 @@ class WordSettings:
         return self.max_length
 
 
-@dataclass(frozen=True)
+@settings_class
 class VocabularySettings(WordSettings, GradientSettings):
     """A table of embeddings for a vocabulary of words or subwords, trained by gradient steps."""
 
@@ -182,7 +181,7 @@ class VocabularySettings(WordSettings, GradientSettings):
         return model.encoder_class(settings, model, vocabulary).read(folder, metadata)
 
 
-@dataclass(frozen=True)
+@settings_class
 class TreeSettings(VocabularySettings):
     """Settings of methods whose nodes compose their embeddings from words."""
 
@@ -223,7 +222,7 @@ def usual_learning_rate(settings: NodeSettings) -> float:
     return 1e-4 if settings.objective == "contrastive" else 1e-3
 
 
-@dataclass(frozen=True)
+@settings_class
 class NodeSettings(TreeSettings):
     """Settings of StrAE's objectives over nodes, each with an upward and a downward embedding."""
 
@@ -307,7 +306,7 @@ class NodeSettings(TreeSettings):
         return self.head == "untied" and self.objective in ("ce", "both")
 
 
-@dataclass(frozen=True)
+@settings_class
 class GivenTrees(VocabularySettings):
     """Records are binary trees: `tree`. It comes last among the classes of a method."""
 
@@ -330,7 +329,7 @@ class GivenTrees(VocabularySettings):
         return self.read({"tree": text})
 
 
-@dataclass(frozen=True)
+@settings_class
 class Channels:
     """The sizes of StrAE; a square embedding has as many channels as columns."""
 

@@ -6,7 +6,7 @@ Tests: tests/learning/training/test_train_settings.py.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -15,13 +15,13 @@ from structkit.records.fields import DOCUMENT_FIELDS, QUERY_FIELDS
 from structkit.records.jsonl import Record
 from structkit.records.stream import ErrorOptions
 from structkit.registry import Contract
-from structkit.settings import check, make, offline_setting, setting
+from structkit.settings import check, make, offline_setting, setting, settings_class
 
 # options of a run that are for steps
 STEP_OPTIONS = ("save_every", "log_every", "log_format", "nproc")
 
 
-@dataclass(frozen=True)
+@settings_class
 class Method(Contract):
     """Contract of a file of methods/: making a model from records, and loading it again.
 
@@ -132,7 +132,7 @@ class Method(Contract):
         """Load the trained model in a folder: a `Model` for `encode`, or a parser's model."""
 
 
-@dataclass(frozen=True)
+@settings_class
 class PassSettings(Method):
     """The settings of a training that passes over the records."""
 
@@ -142,7 +142,7 @@ class PassSettings(Method):
     )
 
 
-@dataclass(frozen=True)
+@settings_class
 class GradientSettings(PassSettings):
     """The settings of a training by gradient steps, one for each batch."""
 
@@ -223,7 +223,7 @@ class GradientSettings(PassSettings):
         )
 
 
-@dataclass(frozen=True)
+@settings_class
 class RunOptions(ErrorOptions):
     """Settings of a run, which do not change the resulting model."""
 

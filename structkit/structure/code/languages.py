@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from random import Random
 from typing import Any, ClassVar
@@ -13,6 +12,7 @@ from structkit.errors import UserError
 from structkit.extras import require
 from structkit.records.jsonl import Record
 from structkit.registry import Contract, canonical, configure, implied, load, names
+from structkit.settings import settings_class
 from structkit.structure import Span
 from structkit.structure.code.grammar import BLOCK, DOUBLE, LINE, SINGLE, Grammar, words
 from structkit.structure.code.outline import Outline
@@ -20,7 +20,7 @@ from structkit.structure.code.outline import Outline
 OPAQUE = (LINE, BLOCK, rb'"{3}.*?(?:"{3}|\Z)', DOUBLE, SINGLE)
 
 
-@dataclass(frozen=True)
+@settings_class
 class Language(Contract):
     """Contract of a file of languages/: the entities of a text.
 
@@ -48,7 +48,7 @@ class Language(Contract):
         return None
 
 
-@dataclass(frozen=True)
+@settings_class
 class CodeLanguage(Language):
     """A language whose entities are the names in code, by a tree-sitter grammar."""
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from structkit.errors import UserError
 from structkit.registry import Contract
+from structkit.settings import settings_class
 from structkit.structure.trees.tree import BadSpans, Tree
 
 
@@ -24,7 +24,7 @@ class Unparsed(NamedTuple):
     sentence: str | None = None  # the plain text, if `text` is its tree
 
 
-@dataclass(frozen=True)
+@settings_class
 class Parser(Contract):
     """Contract of a file of parsers/: the trees of texts.
 

@@ -6,17 +6,17 @@ Tests: tests/structure/trees/test_trees.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
 from typing import ClassVar
 
+from structkit.settings import settings_class
 from structkit.structure.trees.parsers import Parser, Unparsed
 from structkit.structure.trees.tree import SPLIT_PLACES, Tree, grow, no_words
 from structkit.structure.trees.words import words_of
 
 
-@dataclass(frozen=True)
+@settings_class
 class ShapeParser(Parser):
     """A parser that needs only the words of a text, as `split` or `tree` says."""
 
