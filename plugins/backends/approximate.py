@@ -34,7 +34,7 @@ from structkit.embeddings.vectors import (
     are_unit,
     row_blocks,
 )
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, wrong_usage
 from structkit.paths import refuse_pipe
 from structkit.processes import in_child
 from structkit.progress import Position, progress, say
@@ -227,7 +227,7 @@ class Backend(plugin.Backend):
         factor, others = candidates_factor(options, RESCORE_FACTORS["maxsim"])
         if corpus.index and not options.rescore:
             problem = f"{flag('similarity', 'maxsim')} needs the vectors of a saved index"
-            raise UserError(problem, f"name them with {flag('rescore')}", status=2)
+            raise wrong_usage(problem, f"name them with {flag('rescore')}")
         files = options.rescore or corpus.files
         vectors = EmbeddedCorpus(files, corpus.encoded).read(options, scan=not corpus.index)
         if corpus.index:
@@ -294,14 +294,13 @@ def build_index(vectors: Matrix, name: str, *, rescored: bool = True) -> FaissRo
         index: Any = faiss.index_factory(dimensions, factory, METRIC)
     except (RuntimeError, TypeError) as error:  # TypeError for invalid Unicode
         reason = faiss_message(error).partition("\n")[0]
-        raise UserError(
+        raise wrong_usage(
             f"{flag('index', name)} is not an index that faiss knows ({reason})",
             "use flat, hnsw, ivf, int8, binary, or a factory string such as IVF1024,PQ32",
-            status=2,
         ) from None
     if isinstance(index, faiss.IndexIDMap | faiss.IndexIDMap2):
         problem = f"{flag('index', name)} numbers the rows, which structkit does itself"
-        raise UserError(problem, "leave IDMap out", status=2)
+        raise wrong_usage(problem, "leave IDMap out")
     keep_inner_products(index, name)
     done = 0
     if name == "hnsw":
@@ -344,7 +343,7 @@ def check_factory(factory: str, dimensions: int) -> None:
 
     if not in_child(trial, 0):
         problem = f"faiss crashes with {flag('index', factory)}"
-        raise UserError(problem, "use hnsw, ivf, int8, binary, or other numbers", status=2)
+        raise wrong_usage(problem, "use hnsw, ivf, int8, binary, or other numbers")
 
 
 def keep_inner_products(index: Any, name: str) -> None:
@@ -362,7 +361,7 @@ def keep_inner_products(index: Any, name: str) -> None:
             transform, faiss.LinearTransform | faiss.RemapDimensionsTransform
         ):
             problem = f"{flag('index', name)} changes inner products ({type(transform).__name__})"
-            raise UserError(problem, "leave that out; PCA and OPQ keep them", status=2)
+            raise wrong_usage(problem, "leave that out; PCA and OPQ keep them")
         if isinstance(transform, faiss.PCAMatrix):
             transform.have_bias = False  # of the mean, which it subtracts
 
@@ -373,10 +372,9 @@ def set_parameters(index: Any, parameters: str) -> None:
     try:
         space.set_index_parameters(index, parameters)
     except RuntimeError:
-        raise UserError(
+        raise wrong_usage(
             f"{flag('parameters', parameters)}: this index has no such parameter",
             "use nprobe=16 for ivf, efSearch=256 for hnsw",
-            status=2,
         ) from None
 
 
@@ -448,7 +446,7 @@ def open_index(folder: Path, options: SearchOptions) -> FaissRows:
     if options.filter or options.save_index:
         name = flag("filter" if options.filter else "save_index")
         problem = f"{name} needs the embeddings, not a saved index"
-        raise UserError(problem, "name the .npy or JSONL files as the corpus", status=2)
+        raise wrong_usage(problem, "name the .npy or JSONL files as the corpus")
     refuse_pipe(str(path), "an index")
     try:
         path.open("rb").close()

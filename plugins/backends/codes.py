@@ -24,7 +24,7 @@ from structkit.embeddings.vectors import (
     are_unit,
     pack_signs,
 )
-from structkit.errors import UserError, flag
+from structkit.errors import flag, wrong_usage
 from structkit.searching.exact import (
     RESCORE_FACTORS,
     RESCORE_PARAMETER,
@@ -70,10 +70,9 @@ class Backend(plugin.Backend):
         codes = corpus.read(options)
         parts = codes.vectors.parts
         if not all(isinstance(part, Int8Rows | BinaryRows) for part in parts):
-            raise UserError(
+            raise wrong_usage(
                 "holds floats, not codes",
                 f"encode with {flag('quantize', 'int8')} or binary, or leave {flag('rescore')} out",
-                status=2,
             ).at(corpus.files[0])
         binary = all(isinstance(part, BinaryRows) for part in parts)
         factor, others = candidates_factor(options, RESCORE_FACTORS["binary" if binary else "int8"])
@@ -82,7 +81,7 @@ class Backend(plugin.Backend):
                 f"{flag('parameters', options.parameters)}: codes take only {RESCORE_PARAMETER}"
             )
             remedy = f"{RESCORE_PARAMETER}=20 rescores 20 times as many rows as returned"
-            raise UserError(problem, remedy, status=2)
+            raise wrong_usage(problem, remedy)
         vectors = codes
         if options.rescore:  # most of these rows are never read
             vectors = EmbeddedCorpus(options.rescore).read(options, scan=False)

@@ -12,7 +12,7 @@ from nltk.tag.perceptron import PerceptronTagger
 from nltk.tokenize import NLTKWordTokenizer
 
 from structkit import plugin
-from structkit.errors import UserError, flag, unknown
+from structkit.errors import UserError, flag, unknown, wrong_usage
 from structkit.records.jsonl import Record, text_field
 from structkit.settings import settings_class
 from structkit.structure import Span
@@ -150,11 +150,10 @@ def _perceptron() -> Any:
     try:
         return PerceptronTagger()
     except LookupError:
-        raise UserError(
+        raise wrong_usage(
             f"the data of {flag('tagger', 'nltk')} is not installed",
             "run `python -m nltk.downloader averaged_perceptron_tagger_eng` (NLTK_DATA: another "
             f"folder), or use {flag('tagger', 'rules')}",
-            status=2,
         ) from None
 
 

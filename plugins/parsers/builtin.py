@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from structkit import plugin
-from structkit.errors import UserError, flag
+from structkit.errors import flag, wrong_usage
 from structkit.learning.metadata import has_metadata, read_metadata
 from structkit.settings import settings_class
 from structkit.structure.trees.tree import Tree
@@ -41,5 +41,5 @@ def open_parser(folder: Path) -> SpanParser:
     metadata = read_metadata(folder) if has_metadata(folder) else {}
     if metadata.get("method") != METHOD:
         problem = f"{flag('model', str(folder))} is not a model of a parser"
-        raise UserError(problem, "name one that experiments.span_parser wrote", status=2)
+        raise wrong_usage(problem, "name one that experiments.span_parser wrote")
     return SpanParser.load(folder)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlencode, urlsplit
 
 from structkit import plugin
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, wrong_usage
 from structkit.settings import settings_class
 from structkit.structure.trees.brackets import clean, read_tree, unescaped
 from structkit.structure.trees.tree import Tree
@@ -38,7 +38,7 @@ class Parser(plugin.Parser):
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             problem = f"{flag('url', self.url)} is not an address"
-            raise UserError(problem, "write http://HOST:PORT", status=2)
+            raise wrong_usage(problem, "write http://HOST:PORT")
 
     def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree | UserError]:
         """Yield the tree of each text.

@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 from structkit import plugin, registry
-from structkit.errors import UserError, flag, program
+from structkit.errors import flag, program, wrong_usage
 from structkit.learning.metadata import has_metadata, read_metadata
 from structkit.learning.strae.settings import TreeSettings
 from structkit.learning.strae.training import TreeEncoder
@@ -52,7 +52,7 @@ def open_encoder(folder: Path) -> TreeEncoder:
     method = registry.load("method", metadata["method"]) if metadata else None
     if not method or not issubclass(method, TreeSettings) or "tree" in method.needs:
         problem = f"{flag('model', str(folder))} is not a model that makes trees"
-        raise UserError(problem, remedy(), status=2)
+        raise wrong_usage(problem, remedy())
     model = method.load(folder, metadata)
     assert isinstance(model, TreeEncoder)
     return model.to(chosen_device(None)).eval()

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from structkit import plugin
-from structkit.errors import UserError
+from structkit.errors import wrong_usage
 from structkit.extras import require
 from structkit.settings import settings_class
 from structkit.structure.trees.brackets import clean, read_tree
@@ -42,8 +42,7 @@ def _pipeline() -> Any:
     except Exception as error:
         # its error classes differ between versions
         reason = str(error).partition("\n")[0]
-        raise UserError(
+        raise wrong_usage(
             f"stanza's English models are not installed ({reason})",
             "install them: python -c \"import stanza; stanza.download('en')\"",
-            status=2,
         ) from None

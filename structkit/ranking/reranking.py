@@ -9,14 +9,14 @@ import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from structkit import registry
 from structkit.embeddings.vectors import Floats
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, wrong_usage
 from structkit.records.fields import query_text
 from structkit.records.jsonl import Record, Records, parse_each
 from structkit.registry import Contract
@@ -75,7 +75,7 @@ class Ranker(Contract):
         """Return a score for each hit of a query, (hits,): 0 … 1, or below 0 to demote it."""
 
 
-@settings_class
+@dataclass(frozen=True)
 class Candidates:
     """Input of a reranking: the hits of each query, their records, and the queries."""
 
@@ -123,7 +123,7 @@ def read_some(
     return kept
 
 
-@settings_class
+@dataclass(frozen=True)
 class Ranking:
     """Order of hits: rankers with their weights, and the treatment of hits in one file.
 
@@ -177,7 +177,7 @@ def discount_repeats(scores: Scores, files: Mapping[str, str], repeats: float) -
     return discounted
 
 
-@settings_class
+@dataclass(frozen=True)
 class Weights:
     """Weights of rankers by name, None for a ranker's own, and the `repeats` of `Ranking`."""
 
@@ -201,7 +201,7 @@ class Weights:
                     if registry.takes(registry.load("ranker", each), name)
                 )
                 remedy = f"add {flag('ranker', next(takers))}"
-                raise UserError(f"no ranker takes {flag(name)}", remedy, status=2)
+                raise wrong_usage(f"no ranker takes {flag(name)}", remedy)
         return Ranking(tuple(rankers), self.repeats)
 
 
@@ -246,5 +246,5 @@ def weight_of(text: str) -> tuple[str, float | None]:
         weight = math.nan
     if weight is not None and not math.isfinite(weight):
         problem = f"{flag('ranker', text)}: {number!r} is not a weight"
-        raise UserError(problem, "write NAME=0.5", status=2)
+        raise wrong_usage(problem, "write NAME=0.5")
     return name, weight

@@ -29,7 +29,7 @@ from structkit.embeddings.vectors import (
     normalize_rows,
     row_blocks,
 )
-from structkit.errors import UserError, flag, program
+from structkit.errors import UserError, flag, program, wrong_usage
 from structkit.records.fields import items, query_text
 from structkit.records.jsonl import Record, Records, add_new, parse_each
 from structkit.records.output import Output
@@ -159,7 +159,7 @@ def check_options(options: SearchOptions, backend: str, *taken: str) -> None:
     known = [flag(name) for name in (*taken, "filter")]
     if others := [name for name in flags_given(options, SearchOptions) if name not in known]:
         problem = f"{flag('backend', backend)} takes no {', '.join(others)}"
-        raise UserError(problem, f"leave it out, or name another {flag('backend')}", status=2)
+        raise wrong_usage(problem, f"leave it out, or name another {flag('backend')}")
 
 
 def check_similarity(options: SearchOptions, backend: str, *, unit: bool) -> None:

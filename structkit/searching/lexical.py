@@ -17,7 +17,7 @@ import orjson
 
 from structkit.embeddings.reading import fingerprint, id_line, map_array
 from structkit.embeddings.vectors import IntArray, Vectors
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, wrong_usage
 from structkit.paths import refuse_pipe
 from structkit.records.fields import document_text
 from structkit.records.jsonl import Record, Records, cannot_read, parse_each
@@ -151,7 +151,7 @@ def lexical_index(
     if len(corpus) == 1 and os.path.isdir(corpus[0]):
         if save_index:
             remedy = f"leave {flag('save_index')} out"
-            raise UserError(f"{corpus[0]} is an index already", remedy, status=2)
+            raise wrong_usage(f"{corpus[0]} is an index already", remedy)
         index = LexicalIndex.open(corpus[0])
         for name, value in given_options(options).items():
             if index.built.get(name) != value:

@@ -12,7 +12,7 @@ from typing import Literal
 
 import orjson
 
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, wrong_usage
 from structkit.records.fields import FIRST_OF_DOCUMENT
 from structkit.records.jsonl import Block, Records
 from structkit.records.stream import OutputOptions
@@ -79,11 +79,11 @@ class SearchOptions:
         if self.parameters is not None and not FAISS_PARAMETERS.fullmatch(self.parameters):
             problem = f"{flag('parameters', repr(self.parameters))} is not NAME=NUMBER,NAME=NUMBER"
             remedy = "write nprobe=16 for ivf, efSearch=256 for hnsw"
-            raise UserError(problem, remedy, status=2)
+            raise wrong_usage(problem, remedy)
         for text in self.filter:
             if text.find("=") < 1:
                 problem = f"{flag('filter', text)} names no value"
-                raise UserError(problem, "write it as FIELD=VALUE", status=2)
+                raise wrong_usage(problem, "write it as FIELD=VALUE")
 
     @property
     def conditions(self) -> list[tuple[str, str]]:
@@ -167,12 +167,12 @@ def question_records(
     """
     if not questions and not files:
         remedy = f"give {flag('query')} or {flag('queries')}"
-        raise UserError("there are no queries", remedy, status=2)
+        raise wrong_usage("there are no queries", remedy)
     if not questions:
         return Records.read(files)
     if not encoded and not texts:
         remedy = f"name one, or search with {flag('method', 'bm25')}"
         problem = f"{flag('query')} needs {flag('model')}, which encodes it"
-        raise UserError(problem, remedy, status=2)
+        raise wrong_usage(problem, remedy)
     lines = [orjson.dumps({"query": unicode(question)}) + b"\n" for question in questions]
     return Records(Block(flag("query"), 0, 0, b"".join(lines)))

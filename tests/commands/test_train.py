@@ -139,7 +139,9 @@ def test_what_is_no_model_is_never_replaced(tmp_path, data, flag):
     kept.parent.mkdir()
     kept.write_text("mine")
     with pytest.raises(UserError, match="is not a model folder; name another folder with -o"):
-        train_method("contrastive", method(), [data], RunOptions(str(kept.parent), **{flag: True}))
+        train_method(
+            "contrastive", method(), [data], RunOptions(output=str(kept.parent), **{flag: True})
+        )
     assert kept.exists()
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from random import Random
 
@@ -22,7 +23,6 @@ from structkit import plugin
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record
 from structkit.registry import canonical
-from structkit.settings import settings_class
 from structkit.structure import Span
 from structkit.structure.code.grammar import Grammar
 from structkit.structure.code.languages import CodeLanguage
@@ -48,7 +48,7 @@ class Profile(plugin.Profile):
         language = super().language(name, types=types, tagger=tagger, status=status)
         name = canonical("language", name)
         if name == "product":
-            return Products(tagger or "nltk")
+            return Products(tagger=tagger or "nltk")
         if name == "python":
             return language
         if name not in SAMPLED_SHARES:
@@ -59,7 +59,7 @@ class Profile(plugin.Profile):
         return kind(language.grammar, SAMPLED_SHARES[name])
 
 
-@settings_class
+@dataclass(frozen=True)
 class SampledCode(plugin.Language):
     """Code of which some names are masked: those of a sample of the occurrences."""
 

@@ -5,7 +5,7 @@ Tests: tests/structure/html/test_html_laws.py.
 
 from __future__ import annotations
 
-from structkit.errors import UserError, flag
+from structkit.errors import flag, wrong_usage
 
 # tags that a browser starts on a new line or cell (HTML standard, section 15.3), and those that it
 # draws as a box within a line: words at the two sides are not one word
@@ -93,13 +93,10 @@ def tag_names(names: str) -> tuple[str, ...]:
         tags.update(TAG_SETS.get(name, (name,)))
     for name in sorted(tags):
         if name in NEVER_KEPT or not name[0].isalpha() or not name.replace("-", "").isalnum():
-            raise UserError(
+            raise wrong_usage(
                 f"{flag('tags')}: {name!r} is not a tag that can be kept",
                 f"name a tag that encloses text, or a set: {', '.join(TAG_SETS)}",
-                status=2,
             )
     if not tags:
-        raise UserError(
-            f"{flag('tags')} names no tag", f"for example {', '.join(TAG_SETS)}", status=2
-        )
+        raise wrong_usage(f"{flag('tags')} names no tag", f"for example {', '.join(TAG_SETS)}")
     return tuple(sorted(tags))
