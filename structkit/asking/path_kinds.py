@@ -57,8 +57,8 @@ PACKAGES = re.compile(r"(?:^|/)src/(?:[^/]+/)?(?:java|kotlin|scala|groovy|clojur
 PACKAGES_OF_JVM = re.compile(
     r"(?:^|/)(?=(?:com|org|net|io|edu|dev)/.*\.(?:java|kt|kts|scala|groovy|clj)$)"
 )
-# `androidTest` of Gradle, `integration-tests`, `test-native-image`
-TEST_FOLDER = re.compile(r"[a-z]Test$|^tests?[-_]|[-_]tests?$")
+# `androidTest` of Gradle, `Serilog.Tests`, `integration-tests`, `test-native-image`
+TEST_FOLDER = re.compile(r"[a-z.]Tests?$|^tests?[-_]|[-_]tests?$")
 
 
 @lru_cache(maxsize=1 << 16)
@@ -81,16 +81,24 @@ def folders_and_name(path: str) -> tuple[tuple[str, ...], str]:
 
 PATH_KINDS = {
     "test": PathKind(  # tests, specifications, mocks and benchmarks
-        _words("test tests __tests__ testing testdata __mocks__ fixtures benches"),
+        _words(
+            "test tests __tests__ testing testdata testsuite unittests __mocks__ fixtures benches "
+            "e2e"
+        ),
         _words("spec specs mocks bench benchmark benchmarks"),
         re.compile(r"^tests?(_|$)|_tests?$|^mocks?_|_mocks?$|^bench_|_bench(mark)?$"),
-        tuple(f"{mark}spec.{ending}" for mark in "._" for ending in "rb js jsx ts tsx lua".split()),
+        (
+            *(f"{mark}spec.{ending}" for mark in "._" for ending in "rb js jsx ts tsx lua".split()),
+            *(f"Spec.{ending}" for ending in "groovy hs kt scala".split()),
+        ),
         re.compile(
             r"""
               \b tests? [ ] (?: that | which | whether | cases? | files? ) \b
-            | \b tests [ ] (?: of | for | covering ) \b
+            | \b (?: tests | specs | mocks | benchmarks | fixtures )
+              [ ] (?: of | for | covering ) \b
             | ^ tests \b
-            | \b (?: unit | integration | regression | end-to-end | e2e | smoke ) [ ] tests? \b
+            | \b (?: unit | integration | acceptance | regression | end-to-end | e2e | smoke )
+              [ ] tests? \b
             | \b (?: the | which | our ) [ ] tests \b
             | \b (?: an? | which | what | any | no ) [ ] test [ ] (?: for | of | covers ) \b
             | \b (?: covered [ ] by | tested )
@@ -104,7 +112,7 @@ PATH_KINDS = {
         re.compile(r"^(example|demo)(_|$)|_(example|demo|sample)$"),
         asked=re.compile(
             r"""
-              \b examples? \b
+              (?<! \b for [ ] ) \b examples? \b
             | \b (?: sample | demo ) s? [ ] (?: programs? | app\w* | projects? | code | scripts? )
             """,
             re.VERBOSE,
@@ -148,12 +156,12 @@ KINDS = (*PATH_KINDS, "code", "header", "settings", "manual", "notes", "translat
 # marked-up prose, wherever it stands
 MARKUP_LANGUAGES = _words("asciidoc markdown restructuredtext")
 MARKUP_EXTENSIONS = _words(
-    "adoc aml apt asciidoc creole dbk dita docbook dox livemd mediawiki org pod qdoc rakudoc rdoc "
-    "scrbl sgml tex texi texinfo textile wiki xdoc"
+    "adoc aml apt asciidoc creole dbk dita docbook dox livemd lyx mediawiki org pod qdoc rakudoc "
+    "rd rdoc ronn scd scrbl sgml tex texi texinfo textile typ wiki xdoc"
 )
 PAGE_EXTENSIONS = _words("txt html htm xhtml xht")  # prose, but in a test or a copy
 MAN_PAGE = re.compile(r"\.[1-8]$")
-DOCBOOK = re.compile(r"(^|/)(xdocs?|docbook|sgml)/.*\.xml$")
+DOCBOOK = re.compile(r"(^|/)(x?docs?|documentation|docbook|manual|sgml)/.*\.xml$")
 MANUAL_FOLDERS = _words("book doc docs documentation guide guides manual manuals site tutorials")
 SETTINGS_LANGUAGES = _words("cmake css csv ini json make toml xml yaml")
 SETTINGS_EXTENSIONS = _words("ac am env gradle in m4")
@@ -186,14 +194,20 @@ TRANSLATION = re.compile(
 VERSION_FOLDER = re.compile(
     r"""
     (?: (.{0,60}?) [-_] )??  # the name
-    (?: v | ver | version | release )? [-_]?
-    ( \d{1,4} (?: \. (?: \d{1,4} | x ) ){0,3} )
+    (?: v | ver | version | rel | release | stable | maint | branch )? [-_]?
+    ( \d{1,4} (?: [._-] (?: \d{1,4} | x ) ){0,3} )
+    (?: [._-]? (?: alpha | beta | rc | pre | dev | snapshot ) [._-]? \d{0,4} )?
     """,
     re.VERBOSE,
 )
 NAMED_VERSIONS = {"latest": 2, "stable": 2, "current": 2}
-NAMED_VERSIONS |= {"next": 1, "dev": 1, "nightly": 1, "main": 1, "master": 1}
+NAMED_VERSIONS |= dict.fromkeys(
+    "next dev develop devel nightly canary unreleased main master trunk".split(), 1
+)
+# folders that hold those of versions
+VERSIONS_FOLDERS = _words("archive archives branch branches version versions")
 CURRENT = 3  # without a version
+NUMBER_OR_X = re.compile(r"\d+|x")
 ANY_NUMBER = 9999
 TEST_WORD = re.compile(r"\btests?\b", re.IGNORECASE)
 NUMBER_WORD = re.compile(r"\d{1,4}")
@@ -284,6 +298,7 @@ def is_prose(path: str) -> bool:
     >>> [is_prose(path) for path in ("a.adoc", "docs/a.ipynb", "a.ipynb", "requirements.txt")]
     [True, True, False, False]
     """
+    path = path.removesuffix(".in")  # of a template
     place, language = path.lower(), named_language(path)
     name = place.rpartition("/")[2]
     extension = name.rpartition(".")[2]
@@ -325,9 +340,11 @@ def version_of(path: str) -> tuple[str, tuple[int, ...]]:
     for folder in folders:
         rest = folder.removeprefix("versioned_")
         if found := VERSION_FOLDER.fullmatch(rest):
-            numbers = (ANY_NUMBER if each == "x" else int(each) for each in found[2].split("."))
-            version = (0, *numbers)
+            numbers = NUMBER_OR_X.findall(found[2])
+            version = (0, *(ANY_NUMBER if each == "x" else int(each) for each in numbers))
             rest = found[1]
+            if kept and kept[-1] in VERSIONS_FOLDERS:
+                kept.pop()
         elif folder in NAMED_VERSIONS:
             version = (NAMED_VERSIONS[folder],)
             rest = ""

@@ -103,7 +103,7 @@ def not_found(folder: Folder, symbol: str, chosen: Floats) -> UserError:
         written = re.search(rf"\b{re.escape(other)}\b", "\n".join(codes), re.IGNORECASE)
         if written and written[0] != name:
             names.append(written[0])
-    remedy = "write it as in the code"
+    remedy = "write the name alone, as in the code"
     if names:
         remedy = f"did you mean {' or '.join(names)}?"
     return UserError(f"no code has the name {symbol}", remedy)

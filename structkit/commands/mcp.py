@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass, field
 from functools import partial, wraps
+from inspect import getdoc
 from os.path import basename, realpath
 from typing import Any, Literal
 
@@ -45,7 +46,7 @@ INSTRUCTIONS = (
 TOOL_ARGUMENTS = {
     "question": "A sentence, a few words or the name of a symbol; or a whole bug report.",
     "place": "The passage: FILE:LINE, FILE:FIRST-LAST, or the place of an answer.",
-    "name": "The symbol, as in the code: SERVER_NAME, Class.method or module::SERVER_NAME.",
+    "name": "The symbol, as in the code: NAME, Class.method or module::NAME.",
     "folder": "Folder to search, one of those served or inside one. Default: all.",
     "glob": 'Patterns of the files to search, as in .gitignore: "*.py", ["src", "!test_*"].',
     "kind": "Kind of files: code, docs or tests; all prefers none. By default the question's words "
@@ -290,7 +291,7 @@ def _tool(answer: Callable[..., Answers]) -> Any:
         read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
     )
     tool = require("mcp.server.mcpserver.tools", "mcp").Tool.from_function(
-        call, annotations=read_only, structured_output=False
+        call, description=getdoc(answer), annotations=read_only, structured_output=False
     )
     tool.parameters["additionalProperties"] = False
     for name, argument in tool.parameters["properties"].items():

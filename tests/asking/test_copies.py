@@ -60,8 +60,19 @@ SESSIONS = "# Sessions\n\n" + " ".join(
 )
 
 
-@pytest.mark.parametrize("folder", ["docs_v1", "versioned_docs/version-1.x", "docs/v1", "docs/0.9"])
-@pytest.mark.parametrize("current", ["docs", "docs/v2", "docs-2.0", "docs/latest", "docs/next"])
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "docs_v1",
+        "versioned_docs/version-1.x",
+        "docs/v1",
+        "docs/0.9",
+        "docs/v1beta1",
+        "release-1_28/docs",
+        "docs/archive/1.0.0-rc.1",
+    ],
+)
+@pytest.mark.parametrize("current", ["docs", "docs/v2", "docs-2.0", "docs/latest", "docs/develop"])
 def test_the_current_page_leads_and_names_the_old_ones(tmp_path, folder, current):
     old = SESSIONS.replace("is renewed", "will be renewed", 1)
     write_files(tmp_path, {f"{folder}/a.md": old, f"{current}/a.md": SESSIONS, "b.py": "x = 1"})

@@ -3,7 +3,7 @@
 import pytest
 
 import structkit
-from structkit.asking.path_kinds import KINDS, MEANT, kind_weights
+from structkit.asking.path_kinds import KINDS, MEANT, asked_kinds, kind_weights
 from tests.jsonl import write_files
 
 TEXT = "The pool closes idle sockets after a timeout."
@@ -69,6 +69,26 @@ def test_test_is_a_word_of_statistics(tmp_path, test):
     )
     found = list(structkit.ask(tmp_path, f"where is the {test} computed", no_cache=True))
     assert str(tmp_path / "src/stats.py") == found[0]["path"]
+
+
+@pytest.mark.parametrize(
+    ("question", "kinds"),
+    [
+        ("stress test of a bank", set()),
+        ("mock exams of a school", set()),
+        ("spec of a job", set()),
+        ("sample rate of audio", set()),
+        ("benchmark of a portfolio", set()),
+        ("for example if a socket closes", set()),
+        ("mocks of the client", {"test"}),
+        ("benchmarks for the hash map", {"test"}),
+        ("is the retry covered by a test", {"test"}),
+        ("acceptance tests of uploads", {"test"}),
+        ("sample code of uploads", {"example"}),
+    ],
+)
+def test_a_question_asks_for_tests_and_examples_by_a_phrase(question, kinds):
+    assert kinds == asked_kinds(question)
 
 
 @pytest.mark.parametrize("mark", ["# {}\n# {}\n", "/*\n * {}\n * {}\n */\n", "// {}\n// {}\n"])

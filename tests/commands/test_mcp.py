@@ -50,6 +50,7 @@ def called(home, folders, calls):
             for tool in listed:
                 schema = tool.input_schema
                 assert not schema["additionalProperties"]
+                assert "  " not in tool.description and "SERVER" not in str(schema)
                 assert all(each["description"] for each in schema["properties"].values())
             return client.instructions, tools, [(r.is_error, r.content[0].text) for r in results]
 
