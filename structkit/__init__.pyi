@@ -298,7 +298,7 @@ def score(
     per_query: bool = False,
     by: str | None = None,
     mean: bool = False,
-    exclude_self: bool = False,
+    exclude: Files = (),
     passages: Files = (),
     task: Literal['similarity', 'classification', 'space', 'suite', 'trees'] | None = None,
 ) -> Iterator[Record]: ...
@@ -326,7 +326,7 @@ def search(
     offline: bool = False,
     query_field: str | None = None,
     backend: str | None = None,
-    exclude_self: bool = False,
+    exclude: Files = (),
     texts: Files = (),
 ) -> Iterator[Record]: ...
 

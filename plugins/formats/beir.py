@@ -49,8 +49,9 @@ def read_query(row: Fields) -> Record:
 
 
 def write_query(record: Fields) -> Row:
-    """Return a row of the queries."""
-    return {"_id": record.pop_id("id"), "text": record.pop_field(*QUERY_FIELDS)} | metadata(record)
+    """Return a row of the queries; those of BRIGHT exclude documents."""
+    row = {"_id": record.pop_id("id"), "text": record.pop_field(*QUERY_FIELDS)}
+    return row | metadata(record) | record.move({"excluded_ids": "excluded_ids"})
 
 
 def metadata(record: Fields) -> Row:

@@ -20,6 +20,7 @@ from structkit.paths import is_pipe, keep_apart
 from structkit.progress import say
 from structkit.records.fields import FIRST_OF_QUERY
 from structkit.records.jsonl import Record, Records, input_name, parse_each
+from structkit.scoring.exclusions import Exclusions, exclude_setting
 from structkit.searching.options import (
     INDEX_GROUP,
     WORDS_GROUP,
@@ -109,9 +110,7 @@ class Settings(WordOptions, SearchOptions):
         complete="backend",
         group=INDEX_GROUP,
     )
-    exclude_self: bool = setting(
-        False, "Leave out the document with the query's own id (BEIR: ArguAna, Quora)."
-    )
+    exclude: tuple[str, ...] = exclude_setting()
     texts: tuple[str, ...] = file_setting(
         "File with the records whose embeddings CORPUS holds, for hybrid and for the list of "
         "{query}.",
@@ -145,7 +144,8 @@ def search(settings: Settings) -> Iterator[Record]:
     queries = question_records(
         settings.query, settings.queries, encoded=bool(model), texts=method != "dense"
     )
-    depth = (settings.k or 100) + settings.exclude_self
+    k, excluded = settings.k or 100, Exclusions(settings.exclude)
+    depth = k + excluded.most
     encodes = bool(model) and method != "bm25" and holds_texts(settings.corpus)
     _check_method(settings, method, encodes=encodes)
     if method == "bm25":
@@ -159,9 +159,8 @@ def search(settings: Settings) -> Iterator[Record]:
         )
     query_id = None
     for query_id, hits in rankings:
-        if settings.exclude_self:
-            hits = [hit for hit in hits if hit.doc_id != query_id][: settings.k or 100]
-        yield from run_records(query_id, hits)
+        out = excluded.of(query_id)
+        yield from run_records(query_id, [hit for hit in hits if hit.doc_id not in out][:k])
     if query_id is None:
         say(f"{queries.lines.file} holds no queries; the run is empty")
 

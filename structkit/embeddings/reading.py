@@ -268,7 +268,11 @@ def read_matrix(path: str, *, fields: bool = False, scan: bool = True) -> Embedd
     if META_SUFFIX in there:
         meta = read_meta(stem + META_SUFFIX, *vectors.shape, kind=kind)
     if CODE_TYPES.get(meta.get("quantize", "")) != CODE_TYPES.get(kind or ""):
-        raise form
+        if not kind:
+            raise form
+        # as quantize_embeddings of sentence-transformers returns
+        remedy = f"save the floats, or use {program('encode', quantize='int8')}"
+        raise UserError(f"holds {vectors.dtype} codes without their ranges", remedy).at(path)
     read = {".npy", IDS_SUFFIX, DOC_IDS_SUFFIX, ROWS_SUFFIX}
     doc_ids, records = ids, list[Record]()
     if DOC_IDS_SUFFIX in there:

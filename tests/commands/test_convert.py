@@ -24,8 +24,8 @@ def convert(files, output, source=None, target=None, **options):
     command.convert(Settings(**names, from_=source, to=target, **options))
 
 
-# what is written in another shape than it was read
-OTHER_SHAPE = {"ptb": "one tree a line"}
+# what is written in another shape than it was read, or not at all
+OTHER_SHAPE = {"ptb": "one tree a line", "bright": "read only"}
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)

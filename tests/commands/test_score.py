@@ -2,6 +2,7 @@
 
 import math
 import re
+from pathlib import Path
 
 import numpy as np
 import orjson
@@ -13,6 +14,7 @@ from structkit.cli.main import app
 from structkit.errors import UserError
 from structkit.reproducibility import key
 from structkit.scoring.measures import evaluate, interval, measure
+from tests.jsonl import write
 
 
 def test_numbers_worked_by_hand():
@@ -148,19 +150,60 @@ def test_a_value_below_its_limit_fails_when_all_is_written(
     assert said.startswith(told) and bool(said) == bool(told) and "\n" not in said
 
 
-def test_a_query_that_is_a_document_does_not_find_itself():
-    """As BEIR scores ArguAna, and MTEB with ignore_identical_ids."""
-    texts = ["tea and milk", "tea with milk", "milk", "coffee"]
-    corpus = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
-    qrels = [{"query_id": "0", "doc_id": "1", "relevance": 1}]
-    found = [*search(corpus, queries=corpus, method="bm25", k=2)]
-    without = [*search(corpus, queries=corpus, method="bm25", k=1, exclude_self=True)]
-    pairs = [(hit["query_id"], hit["doc_id"]) for hit in found]
-    assert [(hit["query_id"], hit["doc_id"]) for hit in without] == [
-        (query, doc) for query, doc in pairs if query != doc
-    ]
-    for run, excluded in ((found, True), (without, False)):
-        (scores,) = score({"r": run}, qrels=qrels, measures=["RR@10"], exclude_self=excluded)
-        assert scores["RR@10"] == 1.0
+CORPUS = [
+    {"id": str(number), "text": text}
+    for number, text in enumerate(["tea and milk", "tea with milk", "milk", "coffee"])
+]
+
+
+@pytest.mark.parametrize(
+    ("exclude", "left_out"),
+    [
+        ("self", {"0": ["0"], "1": ["1"]}),
+        ([{"id": "0", "excluded_ids": ["2", "0", "9"]}, {"id": "1"}], {"0": ["0", "2"]}),
+        (["self", "excluded.jsonl"], {"0": ["0", "2"], "1": ["1"]}),
+    ],
+)
+@pytest.mark.parametrize("how", [{"method": "bm25"}, {"model": "builtin"}, {"method": "hybrid"}])
+def test_excluded_documents_are_left_out_of_runs_and_scores(
+    tmp_path, monkeypatch, exclude, left_out, how
+):
+    """As BEIR scores ArguAna (MTEB: ignore_identical_ids), and BRIGHT its queries."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "excluded.jsonl", {"id": "0", "excluded_ids": ["2"]})
+    queries = CORPUS[:2]
+    qrels = [{"query_id": query["id"], "doc_id": "1", "relevance": 1} for query in queries]
+    found = [*search(CORPUS, queries=queries, **how)]
+    kept = [hit for hit in found if hit["doc_id"] not in left_out.get(hit["query_id"], [])]
+    scores = {}
+    for k in (1, 100):
+        run = [*search(CORPUS, queries=queries, exclude=exclude, k=k, **how)]
+        firsts = [[hit for hit in kept if hit["query_id"] == query["id"]][:k] for query in queries]
+        assert [hit["doc_id"] for hit in run] == [hit["doc_id"] for hits in firsts for hit in hits]
+        (scores[k],) = score({"r": run}, qrels=qrels)
+    (excluded,) = score({"r": found}, qrels=qrels, exclude=exclude)
+    assert scores[100] == excluded
+
+
+def test_exclusions_that_exclude_nothing_are_an_error(tmp_path):
+    run = [{"query_id": "0", "doc_id": "1", "score": 1.0}]
     with pytest.raises(UserError, match="leaves out the answers of"):
-        list(score({"r": found}, qrels="self", exclude_self=True))
+        list(score({"r": run}, qrels="self", exclude="self"))
+    qrels = [{"query_id": "0", "doc_id": "1", "relevance": 1}]
+    for wrong, told in (
+        (CORPUS, 'field "excluded_ids" is missing; name queries that have it'),
+        ([{"id": "0", "excluded_ids": "1"}], 'field "excluded_ids" is a JSON string, not an array'),
+    ):
+        with pytest.raises(UserError, match=told):
+            list(score({"r": run}, qrels=qrels, exclude=wrong))
+
+
+def test_the_exclusions_of_bright_are_scored(here):
+    bright = Path("fixtures/formats/bright").resolve()
+    assert 0 == here("convert", "--from", "bright", bright, "-o", "bright/").returncode
+    words = "search bright/corpus.jsonl --method bm25 --queries bright/queries.jsonl -o run.jsonl"
+    judge = "score run.jsonl --qrels bright/qrels.jsonl --measures RR@1"
+    for more, value in (("", 0.5), (" --exclude bright/queries.jsonl", 1.0)):
+        assert 0 == here(*words.split()).returncode
+        [scores] = map(orjson.loads, here(*(judge + more).split()).stdout.splitlines())
+        assert value == scores["RR@1"]

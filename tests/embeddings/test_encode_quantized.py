@@ -64,3 +64,14 @@ def test_other_outputs_have_no_codes(model, name):
     assert 2 == caught.value.status
     with pytest.raises(UserError, match="quantize is for NAME.npy files"):
         list(encode(LINES, model=model, as_="document", quantize="binary"))
+
+
+@pytest.mark.parametrize("precision", ["int8", "uint8", "binary", "ubinary"])
+def test_codes_of_sentence_transformers_have_no_ranges_and_are_refused(tmp_path, precision):
+    quantization = pytest.importorskip("sentence_transformers.util.quantization")
+    vectors = np.random.default_rng(0).normal(size=(200, 16)).astype(np.float32)
+    codes = quantization.quantize_embeddings(vectors, precision=precision)
+    np.save(tmp_path / "v.npy", codes)
+    (tmp_path / "v.ids.txt").write_text("".join(f"{row}\n" for row in range(len(codes))))
+    with pytest.raises(UserError, match="codes without their ranges; save the floats, or use"):
+        read_embeddings([str(tmp_path / "v.npy")])

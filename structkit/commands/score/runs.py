@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from structkit.commands.score.scored import QRELS_GROUP, Compared, by_name
 from structkit.errors import UserError, flag, missing, wrong_usage
 from structkit.records.jsonl import Record, Records, input_name
+from structkit.scoring.exclusions import OWN_ID, Exclusions, exclude_setting
 from structkit.settings import file_setting, setting, settings_class
 
 if TYPE_CHECKING:
@@ -72,11 +73,7 @@ class Settings(Compared):
         requires="by",
         group=QRELS_GROUP,
     )
-    exclude_self: bool = setting(
-        False,
-        "Leave out the document with the query's own id (BEIR: ArguAna, Quora).",
-        group=QRELS_GROUP,
-    )
+    exclude: tuple[str, ...] = exclude_setting(QRELS_GROUP)
     passages: tuple[str, ...] = file_setting(
         "File of the parts that the runs rank, with `doc_id` or `path`, and `lines`. A judged "
         "document has the rank of its first part that overlaps `start_line` to `end_line`.",
@@ -89,8 +86,8 @@ class Settings(Compared):
         alone = self.queries and not self.by
         problems = {
             f"{flag('gains')} goes with a file of {qrels}": self.qrels == "self" and self.gains,
-            f"{flag('exclude_self')} leaves out the answers of {own}": self.qrels == "self"
-            and self.exclude_self,
+            f"{flag('exclude', OWN_ID)} leaves out the answers of {own}": self.qrels == "self"
+            and OWN_ID in self.exclude,
             f"{flag('queries')} goes with {own} or {flag('by')}": self.qrels != "self" and alone,
         }
         for problem, is_there in problems.items():
@@ -111,7 +108,7 @@ def score_runs(settings: Settings) -> Iterator[Record]:
         )
     asked = read_values(settings.queries, settings.by)
     judgements = Judgements(settings.qrels or "", list(asked), settings.gains, settings.passages)
-    excluded = settings.exclude_self
+    excluded = Exclusions(settings.exclude)
     others = {name: _evaluate(path, judgements, names, excluded) for name, path in against.items()}
     for run, path in settings.named_runs.items():
         evaluation = _evaluate(path, judgements, names, excluded)
@@ -144,15 +141,16 @@ def _measure_names(measures: Sequence[str]) -> list[str]:
 
 
 def _evaluate(
-    path: str, judgements: Judgements, measures: Sequence[str], exclude_self: bool
+    path: str, judgements: Judgements, measures: Sequence[str], excluded: Exclusions
 ) -> Evaluation:
     from structkit.scoring.measures import evaluate
     from structkit.scoring.runs import read_run
 
     run = read_run(path)
-    if exclude_self:
+    if excluded.most:
         for query_id, documents in run.items():
-            documents.pop(query_id, None)
+            for doc_id in excluded.of(query_id):
+                documents.pop(doc_id, None)
         run = {query_id: documents for query_id, documents in run.items() if documents}
     try:
         return evaluate(*judgements.of(run), measures)

@@ -1,0 +1,43 @@
+"""BRIGHT: documents, and examples, whose queries list documents that do not count."""
+
+from __future__ import annotations
+
+from structkit import plugin
+from structkit.formats.interchange import Fields, Part, Parts
+from structkit.records.jsonl import Record
+
+
+class Format(plugin.Format):
+    """Documents; queries and their judgements. A split is a domain, such as `biology`."""
+
+    def parts(self, split: str) -> Parts:
+        documents, examples = (
+            (f"{kind}/{split}-*.parquet", f"{kind}/{split}.jsonl")
+            for kind in ("documents", "examples")
+        )
+        return {
+            "corpus": Part(documents, read_document),
+            "queries": Part(examples, read_query),
+            "qrels": Part(examples, read_judgements),
+        }
+
+
+def read_document(row: Fields) -> Record:
+    """Return a document."""
+    return {"id": row.pop_id("id"), "text": row.pop_field("content"), **row}
+
+
+def read_query(row: Fields) -> Record:
+    """Return a query with the ids of its excluded documents; BRIGHT writes N/A for none."""
+    excluded = [doc_id for doc_id in row.pop_texts("excluded_ids") if doc_id != "N/A"]
+    record = {"id": row.pop_id("id"), "query": row.pop_field("query"), **row}
+    return {**record, "excluded_ids": excluded} if excluded else record
+
+
+def read_judgements(row: Fields) -> list[Record]:
+    """Return the judgements of a query: those of passages, not of whole pages."""
+    query_id = row.pop_id("id")
+    return [
+        {"query_id": query_id, "doc_id": doc_id, "relevance": 1}
+        for doc_id in row.pop_texts("gold_ids")
+    ]
