@@ -274,13 +274,17 @@ def gather(name: str, data: Path) -> None:
         for seed in by_name[entry].seeds
         if by_name[entry].table(seed).exists()
     ]
+    earlier = [REPORTS / f"{other}.json" for other in asked.get("earlier", [])]
     sets: dict[str, list[Record]] = {}
-    for table_of_seed in tables:
-        for of_set, rows in kept(table_of_seed).items():
+    for table in [*earlier, *tables]:
+        for of_set, rows in kept(table).items():
+            if of_set not in asked.get("sets", [of_set]):
+                continue
             known = by_run(sets.get(of_set, ()))  # what no seed changes is in every table
             sets.setdefault(of_set, []).extend(row for row in rows if row["run"] not in known)
     keep(sets, target)
     finished = [orjson.loads(path.read_bytes()) for path in tables]
+    seeds = {run.partition("@")[2] for rows in sets.values() for run in by_run(rows)} - {""}
     files = [path for pattern in asked["data"] for path in sorted(data.glob(pattern))]
     pools = [pool.split() for pool in asked.get("pools", [])]
     suite = any("rank" in rows[0] for rows in sets.values())
@@ -292,7 +296,7 @@ def gather(name: str, data: Path) -> None:
     report = {
         "title": asked["title"],
         "command": "make -C experiments queue",
-        "seeds": sorted({f"{each['seed']}" for each in finished}, key=int),
+        "seeds": sorted(seeds, key=int),
         "data": {f"{path.parent.name}/{path.name}": sha256(path) for path in files},
         "hypotheses": state_hypotheses(comparisons, asked["stated"]),
         "rows": rows,
