@@ -33,6 +33,7 @@ from structkit.extras import require
 from structkit.records.jsonl import Record
 from structkit.records.output import (
     WholeFile,
+    as_text,
     cannot_write,
     indented,
     keep_together,
@@ -210,14 +211,3 @@ class ParquetFile:
             with suppress(OSError):
                 self._writer.close()
         self._file.drop()
-
-
-def as_text(value: object) -> str | None:
-    """Return a value of a text column.
-
-    >>> as_text("go"), as_text([1, 2]), as_text(None)
-    ('go', '[1,2]', None)
-    """
-    if value is None or isinstance(value, str):
-        return value
-    return orjson.dumps(value).decode()

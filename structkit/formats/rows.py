@@ -8,9 +8,8 @@ from __future__ import annotations
 import csv
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 from structkit.errors import UserError
@@ -24,7 +23,7 @@ from structkit.records.jsonl import (
     not_utf8,
     too_long,
 )
-from structkit.records.output import Output, dump
+from structkit.records.output import Output, as_text, dump
 
 Row: TypeAlias = "dict[str, Any]"
 PARQUET_ROWS_PER_BATCH = 1024  # rows of Parquet that are written at once
@@ -115,12 +114,14 @@ class ColumnRows(_LineRows):
 class DelimitedRows(_LineRows):
     """Cells separated by a delimiter under a header; empty cells are left out, or null.
 
-    A cell in double quotes may hold the delimiter and line breaks. If its quotes do not match, only
-    its first line is lost.
+    A cell in double quotes may hold the delimiter and line breaks; `""` is an empty text, as
+    PostgreSQL and Spark write it. If its quotes do not match, only its first line is lost.
     """
 
     def __init__(self, files: Sequence[str], delimiter: str, nulls: bool = False) -> None:
         self.delimiter, self.nulls = delimiter, nulls
+        # a cell as it is written, after the one before it
+        self.written = re.compile(rf'(?:\A|{delimiter})("[^"]*(?:""[^"]*)*"|[^{delimiter}]*)')
         self.header: list[str] = []
         self.cells: list[str] | csv.Error = []
         super().__init__(files)
@@ -174,8 +175,15 @@ class DelimitedRows(_LineRows):
                 f"the row has {len(self.cells)} cells, not {len(self.header)} like the header",
                 "fix the row",
             )
-        named = zip(self.header, self.cells, strict=True)
-        return {name: cell or None for name, cell in named if cell or self.nulls}
+        values: Sequence[str | None] = self.cells
+        if "" in values:
+            written = self.written.findall(text) if '""' in text else values
+            values = [
+                None if cell == "" and source != '""' else cell
+                for cell, source in zip(values, written, strict=True)
+            ]
+        named = zip(self.header, values, strict=True)
+        return {name: cell for name, cell in named if cell is not None or self.nulls}
 
 
 def _header(cells: list[str] | csv.Error, raw: bytes) -> list[str]:
@@ -247,29 +255,39 @@ def column_output(path: str, names: Sequence[str]) -> RowOutput:
 
 
 def delimited_output(path: str, delimiter: str, names: Sequence[str] = ()) -> RowOutput:
-    """Open cells separated by a delimiter under a header; by default the first row's names."""
-    header = list(names)
-    # characters of this line terminator are quoted: a lone \r too
-    writer: Any = csv.writer(SimpleNamespace(write=str), delimiter=delimiter, lineterminator="\r\n")
+    """Open cells separated by a delimiter under a header; by default the first row's names.
 
-    def line(cells: Sequence[object]) -> bytes:
-        text: str = writer.writerow(cells)  # what `write` returns
-        return text[:-2].encode() + b"\n"
+    An empty text is `""`, null is an empty cell.
+    """
+    header = list(names)
+    needs_quotes = re.compile(rf'[{delimiter}"\r\n]|\A\Z').search
+
+    def cell(value: object) -> str:
+        text = as_text(value)
+        if text is None:
+            return ""
+        return '"' + text.replace('"', '""') + '"' if needs_quotes(text) else text
+
+    def line(cells: Iterable[object]) -> bytes:
+        return (delimiter.join(map(cell, cells)) + "\n").encode()
 
     def encode(row: Row) -> bytes:
         head = b""
         if not header:
             header.extend(row)
             head = line(header)
-        more = [name for name in row if name not in header]
-        if more:
-            raise UserError(
-                f'the record has the column "{more[0]}", the first one does not',
-                "give all records the same fields",
-            )
-        return head + line(["" if row.get(name) is None else row[name] for name in header])
+        _refuse_new_columns(row, header)
+        return head + line(map(row.get, header))
 
     return RowOutput(path, encode, line(header) if header else b"")
+
+
+def _refuse_new_columns(row: Row, names: Collection[str]) -> None:
+    if more := [name for name in row if name not in names]:
+        raise UserError(
+            f'the record has the column "{more[0]}", the first one does not',
+            "give all records the same fields",
+        )
 
 
 class ParquetOutput(RowOutput):
@@ -278,6 +296,8 @@ class ParquetOutput(RowOutput):
     def __init__(self, path: str, types: Mapping[str, str]) -> None:
         self.arrow = require("pyarrow", "parquet")
         self.parquet = require("pyarrow.parquet", "parquet")
+        self.typed = bool(types)
+        self.names = [*types]
         self.schema: Any = None
         if types:
             columns = [(name, getattr(self.arrow, kind)()) for name, kind in types.items()]
@@ -287,6 +307,8 @@ class ParquetOutput(RowOutput):
         super().__init__(path, dump)
 
     def add(self, row: Row) -> None:
+        self.names = self.names or [*row]
+        _refuse_new_columns(row, self.names)
         self.rows.append(row)
         if len(self.rows) == PARQUET_ROWS_PER_BATCH:
             self._flush()
@@ -296,16 +318,31 @@ class ParquetOutput(RowOutput):
         self.writer.close()
         super().close()
 
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        if self.writer is not None:
+            self.writer.close()  # of itself it would write to the closed file
+        super().__exit__(kind, *_)
+
     def _flush(self) -> None:
         try:
-            table = self.arrow.Table.from_pylist(self.rows, schema=self.schema)
-        except (self.arrow.ArrowException, TypeError) as error:
+            table = self._table()
+            if self.writer is None:
+                self.schema = table.schema
+                self.writer = self.parquet.ParquetWriter(self.handle, self.schema)
+            self.writer.write_table(table)
+        except (self.arrow.ArrowException, OverflowError, TypeError) as error:
             raise UserError(
                 f"a column cannot hold its values: {str(error).splitlines()[0]}",
                 "give all records the same kinds of values",
             ).at(self.path) from None
         self.rows.clear()
-        if self.writer is None:
-            self.schema = table.schema
-            self.writer = self.parquet.ParquetWriter(self.handle, self.schema)
-        self.writer.write_table(table)
+
+    def _table(self) -> Any:
+        """Return the rows as a table of the first rows' schema. Errors: it cannot hold them."""
+        make = self.arrow.Table.from_pylist
+        if self.writer and not self.typed:  # arrow drops fields of objects that a schema lacks
+            own = make(self.rows).schema
+            whole = self.arrow.unify_schemas([self.schema, own], promote_options="permissive")
+            if whole != self.schema:
+                raise TypeError("later rows have other types than the first ones")
+        return make(self.rows, schema=self.schema)

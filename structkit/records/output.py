@@ -295,8 +295,8 @@ def _is_running(number: int) -> bool:
 DUMP_OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY
 
 
-def dump(record: Record) -> bytes:
-    r"""Return the line of a record.
+def dump(record: object) -> bytes:
+    r"""Return the line of a record, or of another value.
 
     >>> dump({"id": "é", "number": 2**70})
     b'{"id":"\xc3\xa9","number":1180591620717411303424}\n'
@@ -454,6 +454,17 @@ def write_summary(record: Record) -> None:
 def write_json(file: Path, content: object) -> None:
     """Write a JSON file that people can read too: indented, with a final newline."""
     file.write_bytes(indented(content))
+
+
+def as_text(value: object) -> str | None:
+    """Return a value of a text column.
+
+    >>> as_text("go"), as_text([1, 2]), as_text(None)
+    ('go', '[1,2]', None)
+    """
+    if value is None or isinstance(value, str):
+        return value
+    return dump(value)[:-1].decode()
 
 
 def indented(content: object) -> bytes:

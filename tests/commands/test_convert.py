@@ -193,6 +193,38 @@ def test_usual_records_make_the_line_of_all_others(tmp_path, part, record, usual
         assert b"" == of_trec.usual(record | {"doc_id": space})
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz", "a.parquet"])
+def test_tables_keep_empty_texts_and_nulls_apart(tmp_path, name):
+    records = [{"id": "1", "text": "", "title": '"",""'}, {"id": "2", "text": None, "title": "a"}]
+    write(tmp_path / "a.jsonl", *records)
+    convert([tmp_path / "a.jsonl"], tmp_path / name)
+    convert([tmp_path / name], tmp_path / "back.jsonl")
+    del records[1]["text"]  # null is as absent
+    assert records == read(tmp_path / "back.jsonl")
+
+
+@pytest.mark.parametrize("first", [1, 2_000])
+@pytest.mark.parametrize(
+    ("name", "last", "said"),
+    [
+        ("a.csv", {"more": "x"}, 'the column "more", the first one does not'),
+        ("a.parquet", {"more": "x"}, 'the column "more", the first one does not'),
+        ("a.parquet", {"n": [1, "a"]}, "cannot hold its values"),
+        ("a.parquet", {"n": 2**70}, "cannot hold its values"),
+        ("a.csv", {"n": {"b": [2**70]}}, ""),
+        ("a.parquet", {"n": {"a": None}}, ""),
+    ],
+)
+def test_tables_hold_all_fields_or_refuse(tmp_path, here, first, name, last, said):
+    write(tmp_path / "a.jsonl", *[{"id": "1", "n": {"a": 1}}] * first, {"id": "2", **last})
+    done = here("convert", "a.jsonl", "--part", "corpus", "-o", name)
+    assert said in done.stderr.decode() and b"Traceback" not in done.stderr
+    assert bool(said) == (not (tmp_path / name).exists())
+    if not said:
+        held = json.loads(here("convert", name).stdout.splitlines()[-1])["n"]
+        assert last["n"] == (held if isinstance(held, dict) else json.loads(held))
+
+
 def test_all_parts_appear_or_none(tmp_path):
     folder = tmp_path / "beir"
     write(folder / "corpus.jsonl", {"_id": "d", "text": "tea"})
