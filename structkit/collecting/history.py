@@ -8,17 +8,18 @@ replaced or grafted commit that could change the output, start a program or bloc
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired, run
+from subprocess import DEVNULL, PIPE, Popen, run
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, NamedTuple
 
 import orjson
 
-from structkit.collecting.ignoring import GIT_FOLDER, git_folder
+from structkit.collecting.ignoring import git_folder, shared_folder
 from structkit.collecting.units import Collected, Collector
 from structkit.collecting.walking import LeftOut, Source, readable_path
 from structkit.errors import UserError
@@ -26,9 +27,11 @@ from structkit.paths import NOT_REGULAR
 from structkit.records.jsonl import Record
 from structkit.records.output import dump
 
-# the one question that a repository's configuration may influence
-REPOSITORY_QUESTION = "rev-parse HEAD --git-path objects --git-path shallow --show-prefix".split()
-GIT_CONFIG = "[core]\nrepositoryFormatVersion=1\nbare=true\n[extensions]\nobjectFormat={}\n"
+GIT_CONFIG = "[core]\nrepositoryFormatVersion=1\nbare=true\n[extensions]\n"
+# what the configuration of a repository says about the form of its files
+FORM_SETTINGS = re.compile(
+    r"^[ \t]*(?:objectFormat|refStorage)[ \t]*=.*", re.IGNORECASE | re.MULTILINE
+)
 LOG_ARGUMENTS = (
     "-c core.commitGraph=false log -z --no-merges --raw --no-abbrev -l1000 --find-renames "
     "--diff-filter=AMR --ignore-submodules=all --format=tformat:%H%x00%B%x00"
@@ -37,12 +40,12 @@ GIT_ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_ALLOW_PROTOCOL": "none",  # for git before 2.44
     "LC_ALL": "C",
 }
 Process = Popen[bytes]
 GIT_BLOCK_BYTES = 1 << 16  # bytes that are read at a time
-MAX_ANSWER_SECONDS = 10  # for an answer that takes milliseconds
 FILE_MODE_PREFIX = "100"  # start of the modes of files; links and submodules have others
 # functions, and files, of a commit; a message about more does not describe one of them
 MAX_PER_COMMIT = 50
@@ -106,44 +109,49 @@ def open_repository(folder: str) -> Iterator[Repository]:
     """Yield the repository of a folder. Errors: git is missing, or there is no commit."""
     known = {name: os.environ[name] for name in os.environ if name[:4] != "GIT_"} | GIT_ENVIRONMENT
     shown = readable_path(folder)
-    _refuse_pipes(os.path.realpath(folder))
-    ask = ["git", "-C", folder, *REPOSITORY_QUESTION]
-    try:
-        asked = run(ask, env=known, stdin=DEVNULL, capture_output=True, timeout=MAX_ANSWER_SECONDS)
-    except FileNotFoundError:
-        raise UserError("git is missing", "install it, and name it in PATH") from None
-    except TimeoutExpired:
-        raise UserError("git does not answer", "look for a pipe in .git").at(shown) from None
-    if asked.returncode:
-        problem = f"has no history ({_git_reason(asked.stderr)})"
-        raise UserError(problem, "name a git repository with a commit").at(shown)
-    head, objects, shallow, below, _ = os.fsdecode(asked.stdout).split("\n")
-    objects, shallow = (os.path.abspath(os.path.join(folder, each)) for each in (objects, shallow))
-    border = Path(shallow).read_text("ascii") if os.path.isfile(shallow) else ""
+    root, git = _find_git(os.path.realpath(folder), shown)
+    shared = os.path.abspath(shared_folder(git))
+    for path in Path(shared).rglob("*"):
+        if path.is_fifo() or path.is_char_device():  # git would wait for it
+            raise UserError(*NOT_REGULAR).at(readable_path(str(path)))
+    below = "" if root == git else os.path.relpath(os.path.realpath(folder), root) + "/"
+    below = below.removeprefix("./")
+    config = Path(shared, "config")
+    settings = config.read_text("utf-8", "replace") if config.is_file() else ""
     with TemporaryDirectory(prefix="structkit-") as own:
-        Path(own, "refs").mkdir()
-        Path(own, "HEAD").write_text(head)
-        Path(own, "shallow").write_text(border)
-        Path(own, "config").write_text(GIT_CONFIG.format("sha1" if len(head) == 40 else "sha256"))
+        Path(own, "HEAD").write_bytes(Path(git, "HEAD").read_bytes())
+        for name in ("refs", "packed-refs", "reftable", "shallow"):
+            Path(own, name).symlink_to(Path(shared, name))
+        forms = "\n".join(FORM_SETTINGS.findall(settings))
+        Path(own, "config").write_text(f"{GIT_CONFIG}{forms}\n")
+        objects = os.path.join(shared, "objects")
         known |= {"GIT_DIR": own, "GIT_OBJECT_DIRECTORY": objects, "GIT_CONFIG_NOSYSTEM": "1"}
         known |= {"HOME": own, "XDG_CONFIG_HOME": own}
+        try:
+            asked = run(["git", "rev-parse", "HEAD"], env=known, stdin=DEVNULL, capture_output=True)
+        except FileNotFoundError:
+            raise UserError("git is missing", "install it, and name it in PATH") from None
+        if asked.returncode:
+            raise _no_history(_git_reason(asked.stderr)).at(shown)
+        shallow = Path(own, "shallow")
+        border = shallow.read_text("ascii", "replace").split() if shallow.is_file() else []
         partial = any(Path(objects, "pack").glob("*.promisor"))
-        yield Repository(shown, head, below, border.split(), partial, known)
+        yield Repository(shown, asked.stdout.decode().strip(), below, border, partial, known)
 
 
-def _refuse_pipes(folder: str) -> None:
-    """Raise where git would wait for a pipe in the place of one of its own files."""
-    for place in (folder, *map(str, Path(folder).parents)):
-        if os.path.lexists(os.path.join(place, GIT_FOLDER)):
-            own = git_folder(place)
-        elif os.path.exists(os.path.join(place, "HEAD")):
-            own = place  # it has no working tree
-        else:
-            continue
-        for path in (Path(place, GIT_FOLDER), *Path(own).rglob("*")):
-            if path.is_fifo() or path.is_char_device():
-                raise UserError(*NOT_REGULAR).at(readable_path(str(path)))
-        return
+def _find_git(folder: str, shown: str) -> tuple[str, str]:
+    """Return the root of a folder's repository and git's folder: the same without working tree."""
+    for root in (folder, *map(str, Path(folder).parents)):
+        for git in (git_folder(root), root):
+            shared = shared_folder(git)
+            folders = [os.path.join(shared, name) for name in ("objects", "refs")]
+            if os.path.isfile(os.path.join(git, "HEAD")) and all(map(os.path.isdir, folders)):
+                return root, os.path.abspath(git)
+    raise _no_history("no git repository").at(shown)
+
+
+def _no_history(reason: str) -> UserError:
+    return UserError(f"has no history ({reason})", "name a git repository with a commit")
 
 
 def _git_reason(errors: bytes) -> str:

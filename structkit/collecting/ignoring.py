@@ -306,7 +306,7 @@ class Ignoring:
         files = {name: (root, below + name) for name in IGNORE_FILES if name in names}
         if GIT_FOLDER in names:
             rules = ()
-            git = git_folder(os.path.join(root, below))
+            git = shared_folder(git_folder(os.path.join(root, below)))
             files = {GIT_EXCLUDE: (git, "info/exclude"), **files}
         for name, place in files.items():
             note(os.path.join(*place))
@@ -358,15 +358,19 @@ def file_filter(globs: Sequence[str]) -> Callable[[str], bool]:
 
 
 def git_folder(root: str) -> str:
-    """Return git's folder of a repository; in a worktree, `.git` is a file with its name.
+    """Return git's folder of a working tree; `.git` may be a file with its name.
 
     If that file leads nowhere, so does the folder.
     """
     folder = os.path.join(root, GIT_FOLDER)
-    if not os.path.isdir(folder):
-        folder = os.path.join(root, _first_line(root, GIT_FOLDER).removeprefix("gitdir: "))
-        folder = os.path.join(folder, _first_line(folder, "commondir"))
-    return folder
+    if os.path.isdir(folder):
+        return folder
+    return os.path.join(root, _first_line(root, GIT_FOLDER).removeprefix("gitdir: "))
+
+
+def shared_folder(git: str) -> str:
+    """Return what git's folder shares with other working trees: itself if there are none."""
+    return os.path.join(git, _first_line(git, "commondir"))
 
 
 def _first_line(folder: str, name: str) -> str:
