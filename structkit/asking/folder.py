@@ -63,16 +63,18 @@ MAX_WALK_SHARE = 0.05
 MAX_STATE_SECONDS = 0.9
 CLOCK_TICK_NS = 2 * 10**9  # within which a file system may give two changes the same time
 FASTEST_ZLIB_LEVEL = 1
-MAX_LICENCE_ROW = 2  # below a line for the interpreter
+MAX_LICENCE_ROW = 3  # below lines for the interpreter and its settings
+# a file's first comment, and what may stand before it
 HEADER_COMMENT = re.compile(
     r"""
+    (?: \s* (?: \#! | <\? | \# [ ] (?: -\*- | frozen_string ) ) [^\n]* \n )*+
     \s* (?:
-        (?: (?: \# | // | ; | -- | % | \* ) [^\n]* \n [ \t]* )+
-      | /\* (?: [^*]++ | \*(?!/) )*+ \*/
-      | <!-- (?: [^-]++ | -(?!->) )*+ -->
+        /\* .*? \*/ | <!-- .*? --> | \(\* .*? \*\) | \{- .*? -\} | \"{3} .*? \"{3}
+      | \.\. [^\n]* (?: \n [ \t]+ [^\n]* )*+  # of reStructuredText
+      | (?: (?: \# | // | ; | -- | % | \" ) [^\n]* \n [ \t]* )+
     )
     """,
-    re.VERBOSE,
+    re.VERBOSE | re.DOTALL,
 )
 LICENCE_WORD = re.compile(r"licen[cs]ed? |copyright|spdx-license|\(c\) \d{4}", re.IGNORECASE)
 KEY_PROBLEM = "with keys or passwords"
@@ -505,10 +507,11 @@ def is_heading(record: Record) -> bool:
 
 def without_licence(record: Record, text: str) -> str:
     """Return the text of a passage without the licence in the first comment of its file."""
-    code = record.get("code")
-    if not isinstance(code, str) or record["lines"][0] > MAX_LICENCE_ROW:
+    if "lines" in record and record["lines"][0] > MAX_LICENCE_ROW:
         return text
-    header = HEADER_COMMENT.match(code)
-    if header is None or not LICENCE_WORD.search(header[0]):
+    own = record.get("code") or record.get("text", "")
+    header = HEADER_COMMENT.match(own)
+    is_heading = "text" in record and own.startswith("#")
+    if header is None or is_heading or not LICENCE_WORD.search(header[0]):
         return text
     return text.replace(header[0], "", 1)

@@ -91,11 +91,23 @@ def test_a_question_asks_for_tests_and_examples_by_a_phrase(question, kinds):
     assert kinds == asked_kinds(question)
 
 
-@pytest.mark.parametrize("mark", ["# {}\n# {}\n", "/*\n * {}\n * {}\n */\n", "// {}\n// {}\n"])
-def test_a_licence_header_does_not_answer(tmp_path, mark):
-    name = "a.py" if mark[0] == "#" else "a.js"
-    header = mark.format("Copyright 2020 A", "Licensed under the terms of tea.")
-    write_files(tmp_path, {name: f"{header}\nx = 1\n", "b.md": "The terms of tea are warm."})
+@pytest.mark.parametrize(
+    ("name", "header"),
+    [
+        ("a.py", "# {}\n# {}\n"),
+        ("a.py", '"""\n{}\n{}\n"""\n'),
+        ("a.js", "/*\n * {}\n * {}\n */\n"),
+        ("a.js", "// {}\n// {}\n"),
+        ("a.php", "<?php\n/**\n * {}\n * {}\n */\n"),
+        ("a.rb", "# frozen_string_literal: true\n\n# {}\n# {}\n"),
+        ("a.xml", "<?xml version='1.0'?>\n<!--\n{}\n{}\n-->\n"),
+        ("a.hs", "{{- {}\n{} -}}\n"),
+        ("a.rst", "..\n   {}\n   {}\n\n"),
+    ],
+)
+def test_a_licence_header_does_not_answer(tmp_path, name, header):
+    licence = header.format("Copyright 2020 A", "Licensed under the terms of tea.")
+    write_files(tmp_path, {name: f"{licence}\nx = 1\n", "b.md": "The terms of tea are warm."})
     options = {"kind": "all", "no_model": True, "no_cache": True}
     found = structkit.ask(tmp_path, "licensed terms of tea", **options)
     assert {"b.md"} == {each["path"].split("/")[-1] for each in found}
