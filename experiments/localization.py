@@ -4,7 +4,8 @@
 
 A row is `bm25` (passages by BM25 with the whole text), `title` (`ask` with the title alone), `ask`
 (with the whole text), `parts` (a row without each part of this search), or `held-out` (for each
-project the parts that find most for the others, of all combinations).
+project the parts that find most for the others, of all combinations). With `--model`, `title` and
+`ask` are asked with this model too, and the differences are rows.
 """
 
 from __future__ import annotations
@@ -71,11 +72,11 @@ def bm25(issue: Record, folder: str, cache: str) -> list[Record]:
 Answer = Callable[[Record, str, str], list[Record]]
 
 
-def asked(field: str) -> Answer:
+def asked(field: str, **settings: str) -> Answer:
     """The answers of `ask` to a field of a report."""
 
     def answer(issue: Record, folder: str, cache: str) -> list[Record]:
-        return list(structkit.ask(folder, [issue[field]], k=DEEP, cache=cache))
+        return list(structkit.ask(folder, [issue[field]], k=DEEP, cache=cache, **settings))
 
     return answer
 
@@ -151,9 +152,15 @@ def held_out(values: Sequence[Floats], projects: Sequence[str]) -> Floats:
     return found
 
 
-def table(rows: Sequence[str], data: Path, place: Path) -> Iterator[str]:
+def table(rows: Sequence[str], data: Path, place: Path, model: str | None = None) -> Iterator[str]:
     """Lines of Markdown: a row for each way to ask. All ask about a folder, then about the next."""
     answers = {name: answer for row in rows for name, answer in ROWS[row].items()}
+    trained = {}
+    if model:
+        for row, field in (("title", "title"), ("ask", "text")):
+            (before,) = ROWS[row]
+            trained[before] = f"{before}, with the model"
+            answers[trained[before]] = asked(field, model=model)
     projects, found = list[str](), list[list[list[float]]]()
     for issue, folder in folders(data, place / "folders"):
         projects.append(issue["repository"])
@@ -166,6 +173,9 @@ def table(rows: Sequence[str], data: Path, place: Path) -> Iterator[str]:
     if "held-out" in rows:
         choices = [values.pop(" ".join(chosen)) for chosen in CHOICES]
         values["… its parts chosen on the other projects"] = held_out(choices, projects)
+    values |= {
+        f"{after} − without": values[after] - values[name] for name, after in trained.items()
+    }
     depths = " | ".join(f"Acc@{k}" for k in DEPTHS)
     yield f"| system | {depths} | a changed line in {PASSAGES} passages |"
     yield f"| --- |{' ---: |' * (len(DEPTHS) + 1)}"
@@ -188,9 +198,10 @@ def main() -> None:
     parser.add_argument("rows", nargs="+", choices=[*ROWS])
     for flag in ("--data", "--folder", "-o"):
         parser.add_argument(flag, required=True)
+    parser.add_argument("--model")
     options = parser.parse_intermixed_args()
     place = Path(options.folder)
-    lines = list(table(options.rows, Path(options.data), place))
+    lines = list(table(options.rows, Path(options.data), place, options.model))
     Path(options.o).write_text("\n".join(lines) + "\n", "utf-8")
 
 
