@@ -63,15 +63,13 @@ HIDDEN = (
 )
 
 
-# of a heredoc; a bare label is in capitals: `class <<self` begins none
-START = (
-    r"<<(?:(?P<indented>[~-])|(?=[\"'`]?[A-Z]))(?P<quote>[\"'`]?)(?P<label>[A-Za-z_]\w*)(?P=quote)"
-)
 # the parameter of a block without others (Ruby 3.4), unless the text has names like it
 IT = re.compile(r"it(?<![\w.:@$|]it)\b(?![?!:\w]|[ \t]*(?:[\"'({]|=(?![=~])|do\b|:\w))")
 OWN_IT = re.compile(r"\|(?:[^|\n]*\W)?it\b[^|\n]*\|(?!\|)|\bit\s*=(?![=~])|def it\b|->\s*\(?it\b")
-HEREDOC = re.compile(START)
-INSIDE = re.compile(rf"(?P<brace>#?\{{|\}})|{START}")
+# a bare label is in capitals: `class <<self` begins none
+HEREDOC = re.compile(
+    r"<<(?:(?P<indented>[~-])|(?=[\"'`]?[A-Z]))(?P<quote>[\"'`]?)(?P<label>[A-Za-z_]\w*)(?P=quote)"
+)
 PRINTABLE = re.compile(r"[!-~]")
 
 
@@ -142,45 +140,27 @@ def plain_heredocs(text: str) -> str:
         return text
     lines = text.split("\n")
     last = {line.strip(): row for row, line in enumerate(lines)}
-    row = 0
-    while row < len(lines):
-        starts = HEREDOC.finditer(lines[row]) if "<<" in lines[row] else ()
-        row += 1
-        for start in starts:
-            end, nested = _body(lines, row, start, last)
-            if nested:
-                lines[row:end] = [PRINTABLE.sub(" ", line) for line in lines[row:end]]
-            row = end + 1 if end else row
+    open_: list[re.Match[str]] = []  # the next to end is the last one
+    outer = 0  # how many of them begin in code
+    first = 0  # row of the text of the one that is read
+    for row, line in enumerate(lines):
+        ended = [at for at in (len(open_) - 1, outer - 1) if open_ and _ends(line, open_[at])]
+        if ended:
+            del open_[ended[0] :]
+            if len(open_) < outer:
+                if has_inner:
+                    lines[first:row] = [PRINTABLE.sub(" ", each) for each in lines[first:row]]
+                outer, first, has_inner = len(open_), row + 1, False
+        elif not open_ or open_[-1]["quote"] != "'":
+            starts = [each for each in HEREDOC.finditer(line) if last.get(each["label"], 0) > row]
+            if not open_:
+                outer, first, has_inner = len(starts), row + 1, False
+            elif starts:
+                has_inner = True
+            open_ += reversed(starts)
     return "\n".join(lines)
 
 
-def _body(
-    lines: list[str], row: int, start: re.Match[str], last: dict[str, int]
-) -> tuple[int, bool]:
-    """Return the row on which a heredoc ends, 0 if none, and whether others are inside."""
-    if last.get(start["label"], 0) < row:
-        return 0, False
-    open_, braces, nested = [start], [0], False
-    for number in range(row, len(lines)):
-        line, heredoc = lines[number], open_[-1]
-        if heredoc["label"] == (line.strip() if heredoc["indented"] else line.rstrip("\r")):
-            open_.pop(), braces.pop()
-            if not open_:
-                return number, nested
-        elif heredoc["quote"] != "'":
-            inner = _inside(line, braces, number, last)
-            nested |= bool(inner)
-            open_ += inner[::-1]
-            braces += [0] * len(inner)
-    return 0, False
-
-
-def _inside(line: str, braces: list[int], number: int, last: dict[str, int]) -> list[re.Match[str]]:
-    """Return the heredocs that begin in the interpolations of a line, and count its open braces."""
-    inner = list[re.Match[str]]()
-    for token in INSIDE.finditer(line):
-        if token["brace"] == "#{" or (token["brace"] and braces[-1]):
-            braces[-1] += -1 if token["brace"] == "}" else 1
-        elif token["label"] and braces[-1] and last.get(token["label"], 0) > number:
-            inner.append(token)
-    return inner
+def _ends(line: str, heredoc: re.Match[str]) -> bool:
+    """Return whether a line ends a heredoc."""
+    return heredoc["label"] == (line.strip() if heredoc["indented"] else line.rstrip("\r"))

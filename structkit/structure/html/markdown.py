@@ -57,26 +57,16 @@ def _yaml_title(text: str) -> str | None:
     """Return the title in YAML; None if the text is no mapping."""
     import yaml  # 15 ms, and front matter is rare
 
-    depth, key, title = 0, None, ""
     try:
         if len(text) > MAX_FRONT_CHARACTERS:
             raise yaml.YAMLError
-        # events, since a tree of them is built by recursion
-        for event in yaml.parse(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader)):
-            node = isinstance(event, yaml.NodeEvent)
-            if node and not depth and not isinstance(event, yaml.MappingStartEvent):
-                return None
-            if node and depth == 1:
-                scalar = isinstance(event, yaml.ScalarEvent)
-                value = event.value if scalar else ""
-                if key == "title" and scalar and not (event.implicit[0] and value in YAML_NULLS):
-                    title = value
-                key = value if key is None else None
-            depth += isinstance(event, yaml.CollectionStartEvent)
-            depth -= isinstance(event, yaml.CollectionEndEvent)
-    except yaml.YAMLError:
+        front = yaml.load(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))
+    except (yaml.YAMLError, RecursionError):
         return _title_line(text) if YAML_KEY.match(text) else None
-    return title
+    if front and not isinstance(front, dict):
+        return None
+    title = (front or {}).get("title")
+    return title if isinstance(title, str) and title not in YAML_NULLS else ""
 
 
 def _title_line(text: str) -> str:
