@@ -251,7 +251,7 @@ MATHJAX_2 = """<p>Energy <span class="MathJax_Preview"></span><span class="MathJ
     ],
 )
 def test_what_is_there_for_the_eye_alone(html, text):
-    assert text == HtmlPage(html).page()["text"]
+    assert text == HtmlPage(html).page()["text"] == Reader().read(html).text
     assert text.replace(" ", "") in "".join(
         each["text"].replace(" ", "") for each in HtmlPage(html).sentences()
     )

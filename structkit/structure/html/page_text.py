@@ -12,13 +12,17 @@ from collections import defaultdict
 from itertools import accumulate
 
 from structkit.structure.html.markup import CDATA_START, RAW_ELEMENTS, attributes, tags
-from structkit.structure.html.tags import SEPARATORS, SILENT_ELEMENTS, VOID_ELEMENTS
+from structkit.structure.html.tags import (
+    SEPARATORS,
+    SILENT_ELEMENTS,
+    UNBOUNDED_ELEMENTS,
+    VOID_ELEMENTS,
+    is_for_the_eye,
+)
 
 SEPARATING_TAGS = SEPARATORS | {f"/{name}" for name in SEPARATORS}
 HIDING_ELEMENTS = SILENT_ELEMENTS - RAW_ELEMENTS - {"template"}  # whose content is read as markup
 UNSEEN_SIGN = re.compile(r"<dialog|[\s\"'/](?:aria-)?hidden[\s=/>]", re.I)
-# elements that may end without an end tag, or hold the whole page until a script has run
-UNBOUNDED_ELEMENTS = frozenset("body dd dt html li optgroup option p td th tr".split())
 
 
 class PageText:
@@ -85,8 +89,8 @@ class PageText:
                 tag = html[start:end].lower() if some_unseen else ""
                 if name in HIDING_ELEMENTS or (name == "title" and counts["svg"]):
                     hiding = hiding or len(opened)
-                elif "aria-hidden" in tag and _is_for_the_eye(
-                    name, tag, self.tags[number - 1].name
+                elif "aria-hidden" in tag and is_for_the_eye(
+                    name, attributes(tag), self.tags[number - 1].name
                 ):
                     hiding = hiding or len(opened)
                 elif tag and not unseen and _is_unseen(name, tag):
@@ -104,14 +108,6 @@ class PageText:
             self._places.append(place)
             self._pieces.append(self._space + text.replace("\0", ""))
             self._space = ""
-
-
-def _is_for_the_eye(name: str, tag: str, before: str) -> bool:
-    """Return whether an element within a line is hidden from those who hear the page."""
-    if "katex-html" in tag and before == "span":  # without MathML before it
-        return False
-    is_inline = name not in SEPARATORS and name not in UNBOUNDED_ELEMENTS
-    return is_inline and attributes(tag).get("aria-hidden") == "true"
 
 
 def _is_unseen(name: str, tag: str) -> bool:

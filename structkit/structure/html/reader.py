@@ -18,7 +18,13 @@ from lxml import etree
 from structkit.structure.html import elements
 from structkit.structure.html.elements import BLOCK_TAGS, Element
 from structkit.structure.html.markup import JOINT, escape, repair
-from structkit.structure.html.tags import ENDED_BY_START, SEPARATORS, SILENT_ELEMENTS, STRUCTURE
+from structkit.structure.html.tags import (
+    ENDED_BY_START,
+    SEPARATORS,
+    SILENT_ELEMENTS,
+    STRUCTURE,
+    is_for_the_eye,
+)
 
 SPECIAL_ELEMENTS = ("pre", "title")
 TABLE_CONTAINERS = frozenset(("table", "tbody", "tfoot", "thead", "tr"))  # elements without text
@@ -104,12 +110,28 @@ def _target(
 ) -> SimpleNamespace:
     """Return a target of lxml's parser; functions in a closure are its fastest way to Python."""
 
-    def start(name: str, _attributes: Mapping[str, str]) -> None:
-        if (event := start_of(name)) is not None:
+    before = ""  # the tag before
+    hidden = 0  # how many elements are open, from one that is hidden on
+
+    def start(name: str, attributes: Mapping[str, str]) -> None:
+        nonlocal before, hidden
+        if hidden:
+            hidden += 1
+        elif "aria-hidden" in attributes and is_for_the_eye(name, attributes, before):
+            hidden = 1
+            add((START_SILENT, OTHER_TAG, ""))
+        elif (event := start_of(name)) is not None:
             add(event)
+        before = name
 
     def end(name: str) -> None:
-        if (event := end_of(name)) is not None:
+        nonlocal before, hidden
+        before = ""
+        if hidden:
+            hidden -= 1
+            if not hidden:
+                add((END_SILENT, OTHER_TAG, ""))
+        elif (event := end_of(name)) is not None:
             add(event)
 
     return SimpleNamespace(start=start, end=end, data=add, close=lambda: None)

@@ -5,6 +5,8 @@ Tests: tests/structure/html/test_html_laws.py.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from structkit.errors import flag, wrong_usage
 
 # tags that a browser starts on a new line or cell (HTML standard, section 15.3), and those that it
@@ -34,6 +36,9 @@ VOID_ELEMENTS = frozenset(
         "source track wbr"
     ).split()
 )
+
+# elements that may end without an end tag, or hold the whole page until a script has run
+UNBOUNDED_ELEMENTS = frozenset("body dd dt html li optgroup option p td th tr".split())
 
 # elements that a start tag ends, if it is the innermost open one (HTML standard, section
 # 13.2.6.4.7): libxml2 knows a part of it
@@ -78,6 +83,16 @@ TAG_SETS = {
         sorted({*STRUCTURE, *PHRASE_TAGS.split(), *FORM_TAGS.split(), *OTHER_TAGS.split()})
     ),
 }
+
+
+def is_for_the_eye(name: str, attributes: Mapping[str, str], before: str) -> bool:
+    """Return whether an element within a line is hidden from those who hear the page.
+
+    `before` is the tag before it: `span` if a formula of KaTeX has no MathML.
+    """
+    if attributes.get("aria-hidden") != "true" or name in SEPARATORS | UNBOUNDED_ELEMENTS:
+        return False
+    return before != "span" or "katex-html" not in attributes.get("class", "")
 
 
 def tag_names(names: str) -> tuple[str, ...]:
