@@ -39,7 +39,7 @@ def test_golden(path, unit, golden):
 
 
 def test_every_language_with_trees_has_a_golden():
-    """But for those of the extra `languages`, which are in fixtures/functions."""
+    """But for those of the extra `languages`, whose functions are in fixtures/languages."""
     extra = {each.removeprefix("tree-sitter-") for each in EXTRAS["languages"]}
     of_code = [each for each in plugins() if each.kind == "language" and each.name not in extra]
     outlined = {plugin.name for plugin in of_code if plugin.load().outline}

@@ -1,4 +1,8 @@
-"""Languages of code, and texts of each: the inputs of its fixtures, and files of cases."""
+"""Languages of code, and texts of each: the inputs of its fixtures, and files of cases.
+
+All that tests read of a language is in its folder `fixtures/languages/NAME`: texts with their masks
+in files of its own, `functions/`, `cases/`, and `sweep/`.
+"""
 
 import re
 from importlib.util import find_spec
@@ -6,6 +10,7 @@ from pathlib import Path
 
 from structkit.extras import EXTRAS
 
+LANGUAGES = Path("fixtures/languages")
 # those of the extra `languages`
 EXTRA = [package.removeprefix("tree-sitter-") for package in EXTRAS["languages"]]
 ABSENT = {each for each in EXTRA if not find_spec(f"tree_sitter_{each}")}
@@ -17,7 +22,7 @@ CODE = (
 FIXTURES = {
     language: [
         path.read_text("utf-8").split("---input---\n")[1].split("\n---masked---\n")[0]
-        for path in sorted(Path("fixtures/languages", language).glob("*.txt"))
+        for path in sorted((LANGUAGES / language).glob("*.txt"))
     ]
     for language in CODE
 }
@@ -25,11 +30,20 @@ CASE = re.compile(r"^=== ([^\n]*)\n(.*?)\n--- ?(.*?)\n*(?=^===|\Z)", re.MULTILIN
 
 
 def files(pattern):
-    """The files of a pattern below a language's folder, but for languages without a grammar."""
-    return sorted(path for path in Path("fixtures").glob(pattern) if path.parent.name not in ABSENT)
+    """The files of a pattern in the folders of languages, but for those without a grammar."""
+    return sorted(
+        path for path in LANGUAGES.glob(f"*/{pattern}") if language_of(path) not in ABSENT
+    )
+
+
+def language_of(path):
+    """The language in whose folder a file is."""
+    return path.relative_to(LANGUAGES).parts[0]
 
 
 def cases(name):
-    """The name, the text and what is expected of each case in a file of `cases/`."""
-    text = (Path(__file__).parent / "cases" / f"{name}.txt").read_text("utf-8")
-    return [each for each in CASE.findall(text) if each[0] not in ABSENT]
+    """The name, the text and what is expected of each case in a file beside, or of languages."""
+    beside = Path(__file__).parent / "cases" / f"{name}.txt"
+    paths = [beside] if beside.exists() else files(f"cases/{name}.txt")
+    found = [case for path in paths for case in CASE.findall(path.read_text("utf-8"))]
+    return [case for case in found if case[0] not in ABSENT]

@@ -10,8 +10,8 @@ from structkit.structure.code.grammar import words
 from tests.sentinels import unmask
 from tests.structure.code.sources import CODE, cases, files
 
-CASES = files("languages/*/*.txt")  # one text
-RECORDS = files("languages/*/*.json")  # a record with all that its language reads
+CASES = files("*.txt")  # one text
+RECORDS = files("*.json")  # a record with all that its language reads
 
 
 def name(path):

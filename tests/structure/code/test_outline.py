@@ -13,7 +13,7 @@ import pytest
 from structkit.registry import load
 from structkit.structure.code.languages import without_docstring
 from structkit.structure.code.outline import DocComments
-from tests.structure.code.sources import cases, files
+from tests.structure.code.sources import CASE, LANGUAGES, files, language_of
 
 
 def program(language, text):
@@ -55,7 +55,8 @@ RETURNS = {
 def documented(language):
     """The cases of a language: name, text, and the documentation that its own tool attaches."""
     language = ALIKE.get(language, language)
-    return [*cases(f"documentation-{language}"), *RETURNS.get(language, ())]
+    text = (LANGUAGES / language / "cases/documentation.txt").read_text("utf-8")
+    return [*CASE.findall(text), *RETURNS.get(language, ())]
 
 
 CASES = {
@@ -130,7 +131,7 @@ def test_a_name_in_quotes_has_no_owner():
     assert ("", "x.y") == (method.owner, method.name)
 
 
-FUNCTIONS = files("functions/*/*.txt")
+FUNCTIONS = files("functions/*.txt")
 
 
 def code(path):
@@ -142,7 +143,7 @@ def code(path):
 def test_the_documentation_of_a_function_is_not_in_its_code(language):
     documented = 0
     texts = [text for of, text, _ in CASES.values() if of == language]
-    for text in [*texts, *(code(path) for path in FUNCTIONS if path.parent.name == language)]:
+    for text in [*texts, *(code(path) for path in FUNCTIONS if language_of(path) == language)]:
         parsed = program(language, text)
         for each in parsed.definitions:
             words = parsed.doc_comment(each)
@@ -153,11 +154,11 @@ def test_the_documentation_of_a_function_is_not_in_its_code(language):
     assert documented
 
 
-@pytest.mark.parametrize("path", FUNCTIONS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.parametrize("path", FUNCTIONS, ids=lambda path: f"{language_of(path)}/{path.stem}")
 def test_functions_of_fixtures(path, golden):
     """The name of each function with its containers, its lines and its documentation."""
     text = code(path)
-    parsed = program(path.parent.name, text)
+    parsed = program(language_of(path), text)
     lines = [
         f"{each.row + 1}-{each.end_row + 1} {each.path}: {json.dumps(parsed.doc_comment(each))}\n"
         for each in parsed.definitions
