@@ -143,6 +143,7 @@ def plain_heredocs(text: str) -> str:
     open_: list[re.Match[str]] = []  # the next to end is the last one
     outer = 0  # how many of them begin in code
     first = 0  # row of the text of the one that is read
+    has_inner = False  # whether others are in it
     for row, line in enumerate(lines):
         ended = [at for at in (len(open_) - 1, outer - 1) if open_ and _ends(line, open_[at])]
         if ended:

@@ -109,7 +109,6 @@ def _target(
     end_of: Callable[[str], Event | None],
 ) -> SimpleNamespace:
     """Return a target of lxml's parser; functions in a closure are its fastest way to Python."""
-
     before = ""  # the tag before
     hidden = 0  # how many elements are open, from one that is hidden on
 
