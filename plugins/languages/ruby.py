@@ -68,7 +68,11 @@ IT = re.compile(r"it(?<![\w.:@$|]it)\b(?![?!:\w]|[ \t]*(?:[\"'({]|=(?![=~])|do\b
 OWN_IT = re.compile(r"\|(?:[^|\n]*\W)?it\b[^|\n]*\|(?!\|)|\bit\s*=(?![=~])|def it\b|->\s*\(?it\b")
 # a bare label is in capitals: `class <<self` begins none
 HEREDOC = re.compile(
-    r"<<(?:(?P<indented>[~-])|(?=[\"'`]?[A-Z]))(?P<quote>[\"'`]?)(?P<label>[A-Za-z_]\w*)(?P=quote)"
+    r"""
+    << (?: (?P<indented>[~-]) | (?=["'`]?[A-Z]) )
+    (?P<quote>["'`]?) (?P<label>[A-Za-z_]\w*) (?P=quote)
+    """,
+    re.VERBOSE,
 )
 PRINTABLE = re.compile(r"[!-~]")
 
