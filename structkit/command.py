@@ -38,7 +38,7 @@ COMMANDS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Declared:
+class Declaration:
     """Declarations of a help page beyond flags: fields of records, and examples."""
 
     reads: str = ""
@@ -54,7 +54,7 @@ class Declared:
 
 
 @dataclass(frozen=True)
-class Command(Declared):
+class Command(Declaration):
     """Declaration of a command, from which the command line and Python are made.
 
     `work` is the function that Python calls with settings. The docstring of `settings` is the help,
@@ -92,27 +92,27 @@ class Command(Declared):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Group(Declared):
+class Group(Declaration):
     """Commands below a command, as `plot trees` is."""
 
     heading: ClassVar[str] = "Commands"
     name: str
     help: str
-    below: Mapping[str, Command] = field(default_factory=dict)
+    commands: Mapping[str, Command] = field(default_factory=dict)
 
     def names(self) -> Sequence[str]:
         """Return the names of its commands."""
-        return list(self.below)
+        return list(self.commands)
 
     def command(self, name: str) -> Command | Group:
         """Return one of its commands. Errors: an unknown name."""
-        if name not in self.below:
-            raise unknown(f"command of {self.name}", name, self.below)
-        return self.below[name]
+        if name not in self.commands:
+            raise unknown(f"command of {self.name}", name, self.commands)
+        return self.commands[name]
 
     def summary(self, name: str) -> str:
         """Return the purpose of a command in one line."""
-        return self.below[name].help.partition("\n")[0]
+        return self.commands[name].help.partition("\n")[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,13 +128,13 @@ class Program(Group):
     def command(self, name: str) -> Command | Group:
         if name not in COMMANDS:
             raise unknown("command", name, COMMANDS)
-        found: Command | Group = command_of(name)
-        return found
+        declared: Command | Group = command_of(name)
+        return declared
 
     def summary(self, name: str) -> str:
         """Return the first line of a command's file without importing it."""
-        path = Path(__file__).with_name("commands") / name.replace("-", "_")
-        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        folder = Path(__file__).with_name("commands") / name.replace("-", "_")
+        path = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
         with path.open(encoding="utf-8") as file:
             return file.readline().strip().strip('"')
 

@@ -28,7 +28,7 @@ class Surface:
             short = "o" if name == "output" else name
             flag = f"-{short}" if len(short) == 1 else f"--{short}"
         if isinstance(value, list):
-            return " ".join(f"{flag} {each}" for each in value)
+            return " ".join(f"{flag} {item}" for item in value)
         return flag if value is None or value is True else f"{flag} {value}"
 
     def file(self, path: str) -> str:
@@ -38,8 +38,8 @@ class Surface:
     def command(self, name: str, arguments: Sequence[str], settings: dict[str, object]) -> str:
         """Return `structkit mask-entities --mask-ratio 2 FILE`."""
         words = [
-            self.setting(each, shlex.quote(value) if isinstance(value, str) else value)
-            for each, value in settings.items()
+            self.setting(setting, shlex.quote(value) if isinstance(value, str) else value)
+            for setting, value in settings.items()
         ]
         return " ".join([f"structkit {name}", *words, *map(shlex.quote, arguments)])
 
@@ -199,7 +199,7 @@ def guess(name: str, known: Iterable[str]) -> str:
     >>> guess("ndgc", ["nDCG", "RR"]), guess("x", ["nDCG", "RR"])
     ("did you mean 'nDCG'? ", '')
     """
-    names = {each.casefold(): str(each) for each in known}  # of an enum its values
+    names = {candidate.casefold(): str(candidate) for candidate in known}  # of an enum its values
     close = difflib.get_close_matches(name.casefold(), names, n=1)
     return f"did you mean {names[close[0]]!r}? " if close else ""
 

@@ -73,8 +73,8 @@ def move_torch_cache() -> None:
     Torch makes the folder when it is imported; if it cannot, torch's own default stays.
     """
     folder = cache_folder("torch")
-    there = next(each for each in folder.parents if os.path.exists(each))
-    if os.path.isdir(there) and os.access(there, os.W_OK | os.X_OK):
+    existing = next(parent for parent in folder.parents if os.path.exists(parent))
+    if os.path.isdir(existing) and os.access(existing, os.W_OK | os.X_OK):
         os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(folder))
 
 
@@ -92,14 +92,16 @@ def keep_apart(
     """
     written = [_PathTarget.of(path, name) for name, path in writes if path is not None]
     read = [_PathTarget.of(name) for name in (*reads, *replaced) if name is not None]
-    once: dict[object, _PathTarget] = {}
-    own = flag("output")
-    for each in read:
-        if (each.pipe or each.name == "-") and once.setdefault(each.pipe, each) is not each:
-            raise wrong_usage(f"{each} is read twice", "give a file for one of them")
+    read_once = set[object]()  # pipes; None for stdin that is none
+    output_flag = flag("output")
+    for source in read:
+        if source.pipe or source.name == "-":
+            if source.pipe in read_once:
+                raise wrong_usage(f"{source} is read twice", "give a file for one of them")
+            read_once.add(source.pipe)
     for output, source in product(written, read):
         same = output.is_same(source)
-        may_replace = output.flag == own and output.name != "-" and source.name in replaced
+        may_replace = output.flag == output_flag and output.name != "-" and source.name in replaced
         if source.number and output.touches(source) and not (same and may_replace):
             relation = "is the input {}" if same else "and the input {}: one is inside the other"
             raise wrong_usage(f"{output} {relation.format(source)}", OTHER_PATH)
@@ -139,10 +141,10 @@ def descriptor_named(path: str) -> int | None:
     >>> descriptor_named("/dev/stderr"), descriptor_named("/dev/fd/1"), descriptor_named("a/1")
     (2, 1, None)
     """
-    own = os.path.realpath("/dev/fd")
+    descriptor_folder = os.path.realpath("/dev/fd")
     for _ in range(MAX_LINKS):
         folder, name = os.path.split(path)
-        if name.isdecimal() and os.path.realpath(folder) == own:
+        if name.isdecimal() and os.path.realpath(folder) == descriptor_folder:
             return int(name)
         if not os.path.islink(path):
             return None
@@ -173,8 +175,8 @@ def open_below(root: str, below: str, flags: int = os.O_RDONLY) -> int:
     *folders, name = below.strip("/").split("/")
     outer = os.open(root, FOLDER_FLAGS)
     try:
-        for each in folders:
-            inner = os.open(each, FOLDER_FLAGS | NO_FOLLOW_FLAGS, dir_fd=outer)
+        for folder in folders:
+            inner = os.open(folder, FOLDER_FLAGS | NO_FOLLOW_FLAGS, dir_fd=outer)
             os.close(outer)
             outer = inner
         return os.open(name or ".", flags | NO_FOLLOW_FLAGS, dir_fd=outer)
@@ -213,11 +215,11 @@ class _PathTarget:
     @classmethod
     def of(cls, name: str, flag: str = "") -> _PathTarget:
         """Return the place of a file; `-` is stdin, or stdout for a flag that is written."""
-        standard = 1 if flag else 0
+        descriptor = 1 if flag else 0
         name = "-" if flag and descriptor_named(name) == 1 else name
-        path = os.path.realpath(("/dev/stdin", "/dev/stdout")[standard] if name == "-" else name)
+        path = os.path.realpath(f"/dev/fd/{descriptor}" if name == "-" else name)
         try:
-            status = os.fstat(standard) if name == "-" else os.stat(name)
+            status = os.fstat(descriptor) if name == "-" else os.stat(name)
         except OSError:
             return cls(name, flag, path)
         number = status.st_dev, status.st_ino
@@ -237,5 +239,5 @@ class _PathTarget:
 
     def touches(self, other: _PathTarget) -> bool:
         """Return whether they are the same, or one is inside the other."""
-        paths = [each.path for each in (self, other) if each.path]
+        paths = [target.path for target in (self, other) if target.path]
         return self.is_same(other) or (len(paths) == 2 and os.path.commonpath(paths) in paths)

@@ -46,32 +46,37 @@ def group_by_size(
     >>> list(group_by_size([1, 1, 5, 1], (lambda _: 1, 3), (lambda each: each, 6)))
     [[1, 1, 5], [1]]
     """
-    group, sums = list[Groupable](), [0] * len(limits)
-    for each in items:
-        group.append(each)
-        sums = [total + size(each) for total, (size, _) in zip(sums, limits, strict=True)]
-        if any(total >= most for total, (_, most) in zip(sums, limits, strict=True)):
+    group = list[Groupable]()
+    sums = [0] * len(limits)
+    for item in items:
+        group.append(item)
+        is_full = False
+        for number, (size, limit) in enumerate(limits):
+            sums[number] += size(item)
+            is_full |= sums[number] >= limit
+        if is_full:
             yield group
-            group, sums = [], [0] * len(limits)
+            group = []
+            sums = [0] * len(limits)
     if group:
         yield group
 
 
-def cpu_quota(system: str = "/sys/fs/cgroup", own: str = "/proc/self/cgroup") -> float:
+def cpu_quota(system: str = "/sys/fs/cgroup", process: str = "/proc/self/cgroup") -> float:
     """Return how many processors the control groups of this process allow; infinite without any."""
-    allowed = [math.inf]
-    for line in _read_text(own).splitlines():
+    counts = [math.inf]
+    for line in _read_text(process).splitlines():
         _, controllers, group = line.split(":", 2)
         if controllers and "cpu" not in controllers.split(","):
             continue
-        place = system if not controllers else f"{system}/{controllers}"  # version 2, or 1
-        for at in (group, *map(str, PurePath(group).parents)):
-            most, _, period = _read_text(f"{place}{at}/cpu.max").partition(" ")
-            most = most or _read_text(f"{place}{at}/cpu.cfs_quota_us")
-            period = period or _read_text(f"{place}{at}/cpu.cfs_period_us")
-            if most.strip().isdecimal() and period.strip().isdecimal():
-                allowed.append(int(most) / int(period))
-    return min(allowed)
+        root = system if not controllers else f"{system}/{controllers}"  # version 2, or 1
+        for parent in (group, *map(str, PurePath(group).parents)):
+            quota, _, period = _read_text(f"{root}{parent}/cpu.max").partition(" ")
+            quota = quota or _read_text(f"{root}{parent}/cpu.cfs_quota_us")
+            period = period or _read_text(f"{root}{parent}/cpu.cfs_period_us")
+            if quota.strip().isdecimal() and period.strip().isdecimal():
+                counts.append(int(quota) / int(period))
+    return min(counts)
 
 
 def _read_text(file: str) -> str:
@@ -102,11 +107,11 @@ def limit_threads(count: int) -> None:
     Otherwise each process starts a thread per processor: with two processes OpenBLAS takes 20 times
     as long as with one. A user who set one limit for loaded libraries has set them all.
     """
-    said = {name for name, value in os.environ.items() if value and name.endswith("_NUM_THREADS")}
+    given = {name for name, value in os.environ.items() if value and name.endswith("_NUM_THREADS")}
     # for libraries that are loaded later
-    for name in {"OMP_NUM_THREADS", "RAYON_NUM_THREADS"} - said:
+    for name in {"OMP_NUM_THREADS", "RAYON_NUM_THREADS"} - given:
         os.environ[name] = str(count)
-    if said - {"RAYON_NUM_THREADS"}:
+    if given - {"RAYON_NUM_THREADS"}:
         return
     if torch := sys.modules.get("torch"):
         torch.set_num_threads(count)
@@ -122,9 +127,11 @@ def memory_limit(more: int) -> Iterator[None]:
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     pages = _read_text("/proc/self/statm").partition(" ")[0] if more else ""
     if pages:
-        most = int(pages) * resource.getpagesize() + more
-        least = min(each for each in (most, soft, hard) if each != resource.RLIM_INFINITY)
-        resource.setrlimit(resource.RLIMIT_AS, (least, hard))
+        current_and_more = int(pages) * resource.getpagesize() + more
+        lowest = min(
+            limit for limit in (current_and_more, soft, hard) if limit != resource.RLIM_INFINITY
+        )
+        resource.setrlimit(resource.RLIMIT_AS, (lowest, hard))
     try:
         yield
     except MemoryError:
@@ -191,7 +198,7 @@ def exit_for(number: int) -> BaseException:
 
 def handled_signals() -> list[signal.Signals]:
     """Return the signals that end this program; nohup and a shell's `&` make it ignore some."""
-    return [each for each in ENDING_SIGNALS if signal.getsignal(each) != signal.SIG_IGN]
+    return [number for number in ENDING_SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
 
 
 @contextmanager
@@ -201,16 +208,17 @@ def raise_at_signals() -> Iterator[list[int]]:
     Meanwhile a second signal is ignored, so that no files are left over; if cleaning up takes long,
     it ends the program at once.
     """
-    since, came = 0.0, list[int]()
+    first_time = 0.0
+    came = list[int]()
 
     def end(number: int, frame: object) -> None:
-        nonlocal since
+        nonlocal first_time
         now = time.monotonic()
         if not came:
-            since = now
+            first_time = now
             came.append(number)
             raise exit_for(number)
-        if now - since > CLEANUP_SECONDS:
+        if now - first_time > CLEANUP_SECONDS:
             os._exit(128 + number)
 
     for number in handled_signals():
@@ -351,8 +359,8 @@ class Child(Generic[Task, Result]):
                 pickle.dump(done, results)  # not copied before: it may be large
                 results.flush()
                 del given, task, done  # while the next task is read
-            for each in list(_started):  # so that what they cost is known to the parent
-                each.close()  # no more than forgets the parent's own
+            for child in list(_started):  # so that what they cost is known to the parent
+                child.close()  # no more than forgets the parent's own
         finally:
             os._exit(1)
 
@@ -362,8 +370,8 @@ _started: WeakSet[Child[Any, Any]] = WeakSet()
 
 def end_now(status: int) -> NoReturn:
     """End the program and the processes that it started, whatever its threads do."""
-    for each in list(_started):
-        each.close()
+    for child in list(_started):
+        child.close()
     os._exit(status)
 
 
@@ -375,8 +383,8 @@ def _end_child(child: int, working: Event, tasks: IO[bytes], results: IO[bytes])
             with suppress(OSError):
                 pickle.dump(None, tasks)
                 tasks.flush()
-            until = time.monotonic() + CLEANUP_SECONDS
-            while not ended and time.monotonic() < until:
+            deadline = time.monotonic() + CLEANUP_SECONDS
+            while not ended and time.monotonic() < deadline:
                 ended, _ = os.waitpid(child, os.WNOHANG)
                 time.sleep(0 if ended else POLL_SECONDS)
     except ChildProcessError:
@@ -386,6 +394,6 @@ def _end_child(child: int, working: Event, tasks: IO[bytes], results: IO[bytes])
             os.kill(child, signal.SIGKILL)
             with suppress(ChildProcessError):
                 os.waitpid(child, 0)
-    for each in (tasks, results):
+    for pipe in (tasks, results):
         with suppress(OSError):  # it did not read everything
-            each.close()
+            pipe.close()

@@ -76,7 +76,7 @@ class Plugin:
 
     def summary(self) -> str:
         """Return the first line of the file's docstring without importing the file."""
-        with self._told(), tokenize.open(self.path) as file:
+        with self._skipped_if_unreadable(), tokenize.open(self.path) as file:
             for token in tokenize.generate_tokens(file.readline):
                 if token.type == tokenize.STRING:
                     return str(ast.literal_eval(token.string)).strip().partition("\n")[0].rstrip()
@@ -87,24 +87,18 @@ class Plugin:
     @cached_property
     def signs(self) -> Signs:
         """The attributes of the file's class that say how the plugin is found."""
-        found: dict[str, tuple[str, ...]] = {}
-        with self._told():
+        literals: dict[str, tuple[str, ...]] = {}
+        with self._skipped_if_unreadable():
             for node in ast.parse(self.path.read_bytes()).body:
                 if isinstance(node, ast.ClassDef) and node.name == self.kind.capitalize():
-                    found = {
-                        name.id: tuple(ast.literal_eval(each.value))
-                        for each in node.body
-                        if isinstance(each, ast.Assign)
-                        if isinstance(name := each.targets[0], ast.Name)
-                        if name.id in {known.name for known in fields(Signs)}
-                    }
-            if not all(isinstance(each, str) for some in found.values() for each in some):
-                raise ValueError(f"{' or '.join(found)} holds more than strings")
-            return Signs(**found)
+                    literals = _literals_of(node, {field.name for field in fields(Signs)})
+            if not all(isinstance(text, str) for texts in literals.values() for text in texts):
+                raise ValueError(f"{' or '.join(literals)} holds more than strings")
+            return Signs(**literals)
         return Signs()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _skipped_if_unreadable(self) -> Iterator[None]:
         """Name a file that cannot be read, and go on without it."""
         try:
             yield
@@ -130,13 +124,26 @@ class Plugin:
             raise self.fault(error) from error
         name = self.kind.capitalize()
         loaded = getattr(module, name, None)
-        lack = sorted(getattr(loaded, "__abstractmethods__", [f"class {name}(plugin.{name})"]))
-        if lack:
+        # a class of another base has no such attribute
+        missing = getattr(loaded, "__abstractmethods__", [f"class {name}(plugin.{name})"])
+        if missing:
+            problem = f"lacks {', '.join(sorted(missing))}"
             raise wrong_usage(
-                f"the {self.kind} {self.name} of the pack {self.pack} lacks {', '.join(lack)}",
+                f"the {self.kind} {self.name} of the pack {self.pack} {problem}",
                 f"python -m pydoc structkit.plugin.{name} says what it must have",
             ).at(str(self.path))
         return loaded
+
+
+def _literals_of(node: ast.ClassDef, names: Collection[str]) -> dict[str, tuple[Any, ...]]:
+    """Return the values of a class's attributes with these names."""
+    literals = {}
+    for statement in node.body:
+        if isinstance(statement, ast.Assign):
+            name = statement.targets[0]
+            if isinstance(name, ast.Name) and name.id in names:
+                literals[name.id] = tuple(ast.literal_eval(statement.value))
+    return literals
 
 
 def packs() -> Iterator[tuple[str, str]]:
@@ -148,20 +155,20 @@ def packs() -> Iterator[tuple[str, str]]:
         for file in Path(folder).glob("*.*-info/entry_points.txt"):
             with suppress(OSError):
                 text = file.read_text("utf-8", "replace")
-                own = text.partition("[structkit.plugins]")[2].partition("\n[")[0]
-                yield from re.findall(r"^\s*([^#\s=][^=]*?)\s*=\s*(\S+)", own, re.MULTILINE)
+                section = text.partition("[structkit.plugins]")[2].partition("\n[")[0]
+                yield from re.findall(r"^\s*([^#\s=][^=]*?)\s*=\s*(\S+)", section, re.MULTILINE)
 
 
 @cache
 def plugins() -> tuple[Plugin, ...]:
     """Return all installed plugins, by kind and name."""
-    listed = []
-    for pack, value in dict.fromkeys(packs()):
+    installed = []
+    for pack, package in dict.fromkeys(packs()):
         spec = None
         with suppress(Exception):  # importing what is around it may raise anything
-            spec = find_spec(value)
+            spec = find_spec(package)
         if spec is None or not spec.submodule_search_locations:
-            _report(f"the plugin pack {pack}", f"names {value!r}, which is no package")
+            _report(f"the plugin pack {pack}", f"names {package!r}, which is no package")
             continue
         for location in spec.submodule_search_locations:
             for kind in PLUGIN_KINDS:
@@ -170,8 +177,8 @@ def plugins() -> tuple[Plugin, ...]:
                         _report(str(path), "is no file of a plugin")
                     elif not path.stem.startswith("_"):
                         name = path.stem.replace("_", "-")
-                        listed.append(Plugin(kind, name, value, path))
-    return tuple(sorted(set(listed), key=lambda plugin: (plugin.kind, plugin.name, plugin.pack)))
+                        installed.append(Plugin(kind, name, package, path))
+    return tuple(sorted(set(installed), key=lambda plugin: (plugin.kind, plugin.name, plugin.pack)))
 
 
 def _report(what: str, problem: str) -> None:
@@ -181,8 +188,8 @@ def _report(what: str, problem: str) -> None:
 def fault_of(error: Exception) -> UserError | None:
     """Return the error for an exception that came out of another pack's plugin, otherwise None."""
     files = {frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__)}
-    others = (each for each in plugins() if not each.is_ours and str(each.path) in files)
-    return next((each.fault(error) for each in others), None)
+    others = (plugin for plugin in plugins() if not plugin.is_ours and str(plugin.path) in files)
+    return next((plugin.fault(error) for plugin in others), None)
 
 
 def names(kind: str) -> list[str]:
@@ -203,12 +210,12 @@ def find(kind: str, name: str, *, status: int = 2) -> Plugin:
 
 @cache
 def _matching(kind: str, name: str) -> list[Plugin]:
-    some = [plugin for plugin in plugins() if plugin.kind == kind]
-    named = [plugin for plugin in some if plugin.name == name]
+    of_kind = [plugin for plugin in plugins() if plugin.kind == kind]
+    exact = [plugin for plugin in of_kind if plugin.name == name]
     folded = name.casefold()
-    return named or [
+    return exact or [
         plugin
-        for plugin in some
+        for plugin in of_kind
         if folded == plugin.name.casefold() or folded in plugin.signs.aliases
     ]
 
@@ -237,8 +244,8 @@ def implied(kind: str, fields: Collection[str]) -> str | None:
 
 @cache  # asked for every record
 def _implying(kind: str) -> list[tuple[str, tuple[str, ...]]]:
-    some = (plugin for plugin in plugins() if plugin.kind == kind)
-    return [(each.name, each.signs.implied_by) for each in some if each.signs.implied_by]
+    of_kind = (plugin for plugin in plugins() if plugin.kind == kind)
+    return [(plugin.name, plugin.signs.implied_by) for plugin in of_kind if plugin.signs.implied_by]
 
 
 @cache
@@ -252,19 +259,19 @@ Configurable = TypeVar("Configurable")
 
 def takes(kind: type, flag: str) -> bool:
     """Return whether plugins of a class take a flag."""
-    return flag in {each.name for each in fields(kind)}
+    return flag in {field.name for field in fields(kind)}
 
 
 def configure(
     kind: type[Configurable], name: str, flags: Mapping[str, Any], *, status: int = 2
 ) -> Configurable:
     """Return the plugin with these flags. Errors: one that it does not take, or that is missing."""
-    known = {each.name: each for each in settings_of(kind)}
+    known = {setting.name: setting for setting in settings_of(kind)}
     plugin = f"the {kind.__name__.lower()} {name}"
     for given in flags:
         if given not in known:
             raise UserError(f"{plugin} takes no {flag(given)}", "leave it out", status=status)
-    for missing, each in known.items():
-        if missing not in flags and each.required:
-            raise UserError(f"{plugin} needs {flag(missing)}", each.remedy(), status=status)
+    for missing, setting in known.items():
+        if missing not in flags and setting.required:
+            raise UserError(f"{plugin} needs {flag(missing)}", setting.remedy(), status=status)
     return kind(**flags)

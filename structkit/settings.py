@@ -110,30 +110,30 @@ class Setting:
     hint: Any = None
     """Its type."""
 
-    written: str = ""
-    """Type as written in the class."""
+    type_text: str = ""
+    """Its type, as written in the class."""
 
     @property
     def types(self) -> tuple[Any, ...]:
         """The types that it may have, without None."""
         union = get_origin(self.hint) in (Union, types.UnionType)
         hints = get_args(self.hint) if union else (self.hint,)
-        return tuple(each for each in hints if each is not type(None))
+        return tuple(hint for hint in hints if hint is not type(None))
 
     @property
-    def several(self) -> bool:
+    def is_list(self) -> bool:
         """Whether it is a list of values."""
-        return any(get_origin(each) in (tuple, list) for each in self.types)
+        return any(get_origin(hint) in (tuple, list) for hint in self.types)
 
     @property
-    def types_of_one(self) -> tuple[Any, ...]:
+    def item_types(self) -> tuple[Any, ...]:
         """The types that one of its values may have."""
-        lists = [each for each in self.types if get_origin(each) in (tuple, list)]
+        lists = [hint for hint in self.types if get_origin(hint) in (tuple, list)]
         return get_args(lists[0])[:1] if lists else self.types
 
     @property
-    def is_words(self) -> bool:
-        """Whether it is words that a person writes, such as questions: one may stand alone."""
+    def accepts_single_text(self) -> bool:
+        """Whether one text may stand for a list of them, as a question does."""
         return self.parse is not None
 
     @property
@@ -142,7 +142,7 @@ class Setting:
         return self.default is ...
 
     @property
-    def described(self) -> str:
+    def help_text(self) -> str:
         """Its help with the source of its default, as the help shows it."""
         text = spell_settings(self.help).rstrip(".")
         text = text[:1].upper() + text[1:]
@@ -151,18 +151,18 @@ class Setting:
     @property
     def shown_default(self) -> str:
         """Its default, as the help shows it; empty where there is nothing to show."""
-        said = [spell_settings(self.inferred)] if self.inferred else []
+        parts = [spell_settings(self.inferred)] if self.inferred else []
         if self.usual is not ...:
-            said.append(format_value(self.usual))
-        elif not said and self.default is not False and self.default not in (..., None, ()):
-            said.append(format_value(self.default))
-        return ", otherwise ".join(said)
+            parts.append(format_value(self.usual))
+        elif not parts and self.default is not False and self.default not in (..., None, ()):
+            parts.append(format_value(self.default))
+        return ", otherwise ".join(parts)
 
-    def spelled(self, value: object = None) -> str:
+    def spell(self, value: object = None) -> str:
         """Return its name for a message, with a wrong value: `--mask-ratio 2`, `FILE`."""
         return flag(self.name, value, self.metavar if self.argument else "")
 
-    def given(self, settings: Any) -> Any:
+    def given_value(self, settings: Any) -> Any:
         """Return its given value in some settings, before another setting decides it."""
         return vars(settings)[self.name]
 
@@ -179,7 +179,8 @@ def format_value(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, types.FunctionType):
         words = spell_settings(" ".join((value.__doc__ or "").split()))
-        return words if words[1:2].isupper() else words[:1].lower() + words[1:]
+        is_acronym = words[1:2].isupper()
+        return words if is_acronym else words[:1].lower() + words[1:]
     return (f"{value:g}" if isinstance(value, float) else str(value)) or "none"
 
 
@@ -269,22 +270,25 @@ def settings_of(kind: Any) -> tuple[Setting, ...]:
 @cache
 def _settings_of(kind: Any) -> tuple[Setting, ...]:
     hints = get_type_hints(kind)
-    return tuple(_resolved(kind, each, hints[each.name]) for each in fields(kind))
+    return tuple(_resolve(kind, field, hints[field.name]) for field in fields(kind))
 
 
-def _resolved(kind: Any, each: Field[Any], hint: Any) -> Setting:
+def _resolve(kind: Any, field: Field[Any], hint: Any) -> Setting:
     """Return a field as a setting, completed from the nearest class that declares more."""
     values: dict[str, Any] = {"group": getattr(kind, "own_group", "common")}
     for base in reversed(kind.__mro__):
-        found = vars(base).get("__dataclass_fields__", {}).get(each.name)
-        if declared := found and found.metadata.get("setting"):
-            said = {name: getattr(declared, name) for name in INHERITED_FIELDS}
-            values |= {name: value for name, value in said.items() if value not in (None, (), "")}
-    own = {"name": each.name, "hint": hint, "written": str(each.type)}
-    plain = Setting(... if each.default is MISSING else each.default)  # declared without `setting`
-    made: Setting = replace(each.metadata.get("setting", plain), **values | own)
-    literals = [get_args(one) for one in made.types if is_literal(one)]
-    return replace(made, choices=literals[0]) if literals else made
+        base_field = vars(base).get("__dataclass_fields__", {}).get(field.name)
+        declared = base_field and base_field.metadata.get("setting")
+        for name in INHERITED_FIELDS if declared else ():
+            if (value := getattr(declared, name)) not in (None, (), ""):
+                values[name] = value
+    values |= {"name": field.name, "hint": hint, "type_text": str(field.type)}
+    declared = field.metadata.get("setting")
+    if declared is None:  # the field was declared without `setting`
+        declared = Setting(... if field.default is MISSING else field.default)
+    resolved: Setting = replace(declared, **values)
+    literals = [get_args(kind) for kind in resolved.types if is_literal(kind)]
+    return replace(resolved, choices=literals[0]) if literals else resolved
 
 
 def is_literal(hint: Any) -> bool:
@@ -295,7 +299,7 @@ def is_literal(hint: Any) -> bool:
 @cache
 def setting_of(kind: type, name: str) -> Setting:
     """Return the setting of that name."""
-    return next(each for each in settings_of(kind) if each.name == name)
+    return next(setting for setting in settings_of(kind) if setting.name == name)
 
 
 def make(kind: type[SettingsClass], values: Mapping[str, Any]) -> SettingsClass:
@@ -304,84 +308,89 @@ def make(kind: type[SettingsClass], values: Mapping[str, Any]) -> SettingsClass:
     Errors: `UserError` with status 2 for a value of another type, out of its bounds or choices, for
     a missing one, and for settings that do not go together.
     """
-    every = settings_of(kind)
-    for each in every:
-        if each.required and each.name not in values:
-            raise wrong_usage(f"missing {each.spelled()}", each.remedy())
-    known = {each.name: each for each in every}
+    settings_of_kind = settings_of(kind)
+    for setting in settings_of_kind:
+        if setting.required and setting.name not in values:
+            raise wrong_usage(f"missing {setting.spell()}", setting.remedy())
+    known = {setting.name: setting for setting in settings_of_kind}
     converted = {name: convert_value(known[name], value) for name, value in values.items()}
-    for each in every:
-        _check_values(each, converted.get(each.name))
+    for setting in settings_of_kind:
+        _check_values(setting, converted.get(setting.name))
     settings = kind(**converted)
-    for each in every:
-        _check_others(settings, each)
+    for setting in settings_of_kind:
+        _check_others(settings, setting)
     return settings
 
 
-def convert_value(each: Setting, value: Any) -> Any:
+def convert_value(setting: Setting, value: Any) -> Any:
     """Convert a value to the type of its setting: a path to text, a list to a tuple.
 
     Errors: `UserError` with status 2 for a value of another type.
     """
-    if value is None and (each.default is None or each.types != (each.hint,)):
+    takes_none = setting.default is None or setting.types != (setting.hint,)
+    if value is None and takes_none:
         return None
-    if not each.several:
-        return _convert_one(each, value)
-    if isinstance(value, str) and each.is_words:
+    if not setting.is_list:
+        return _convert_one(setting, value)
+    if isinstance(value, str) and setting.accepts_single_text:
         value = (value,)
     if isinstance(value, str) or not isinstance(value, Sequence):
-        problem = f"{flag(each.name)} is {value!r}, not a list"
-        pairs = isinstance(value, Mapping) and [f"{name}={one}" for name, one in value.items()]
-        raise wrong_usage(problem, f"give {pairs or [value]!r}")
-    return tuple(_convert_one(each, one) for one in value)
+        problem = f"{flag(setting.name)} is {value!r}, not a list"
+        remedy = [value]
+        if isinstance(value, Mapping):
+            remedy = [f"{name}={item}" for name, item in value.items()]
+        raise wrong_usage(problem, f"give {remedy!r}")
+    return tuple(_convert_one(setting, item) for item in value)
 
 
-def _convert_one(each: Setting, value: Any) -> Any:
+def _convert_one(setting: Setting, value: Any) -> Any:
     """Convert one value of a setting to its type."""
     value = os.fspath(value) if isinstance(value, os.PathLike) else value
-    kinds = [str if is_literal(hint) else hint for hint in each.types_of_one]
+    kinds = [str if is_literal(hint) else hint for hint in setting.item_types]
     classes = [hint for hint in kinds if isinstance(hint, type)]
+    names = " or ".join(hint.__name__ for hint in classes)
     if isinstance(value, bool):
         fits = bool in classes
     else:
-        fits = isinstance(value, (*classes, int) if float in classes else tuple(classes))
+        accepted = (*classes, int) if float in classes else tuple(classes)
+        fits = isinstance(value, accepted)
     if fits or len(classes) < len(kinds):
         return value
-    names = " or ".join(hint.__name__ for hint in classes)
-    raise wrong_usage(f"{flag(each.name)} is {value!r}, not {names}", "give one")
+    raise wrong_usage(f"{flag(setting.name)} is {value!r}, not {names}", "give one")
 
 
 def check(settings: Any) -> None:
     """Raise for a setting out of its choices or bounds, or without a setting that it requires."""
-    for each in settings_of(type(settings)):
-        _check_values(each, getattr(settings, each.name))
-        _check_others(settings, each)
+    for setting in settings_of(type(settings)):
+        _check_values(setting, getattr(settings, setting.name))
+        _check_others(settings, setting)
 
 
-def _check_values(each: Setting, value: Any) -> None:
-    for one in value if isinstance(value, tuple) else (value,):
-        if one is not None:
-            _check_value(each, one)
+def _check_values(setting: Setting, value: Any) -> None:
+    for item in value if isinstance(value, tuple) else (value,):
+        if item is not None:
+            _check_value(setting, item)
 
 
-def _check_value(each: Setting, value: Any) -> None:
+def _check_value(setting: Setting, value: Any) -> None:
     """Raise for one value of a setting that is out of its choices or bounds."""
     if isinstance(value, str):
         # a model folder records it as JSON; the name of a file may be any bytes
-        file = each.argument or each.reads or each.writes
+        file = setting.argument or setting.reads or setting.writes
         if not file and value != value.encode(errors="ignore").decode():
-            raise wrong_usage(f"{each.spelled(value)} is not UTF-8", "give it another name")
-        if each.choices and value not in each.choices:
-            raise unknown(each.spelled(), value, each.choices)
-        if value == "" and "" not in (each.default, each.usual):
-            raise wrong_usage(f"{each.spelled()} is empty", "give it a value")
+            raise wrong_usage(f"{setting.spell(value)} is not UTF-8", "give it another name")
+        if setting.choices and value not in setting.choices:
+            raise unknown(setting.spell(), value, setting.choices)
+        if value == "" and "" not in (setting.default, setting.usual):
+            raise wrong_usage(f"{setting.spell()} is empty", "give it a value")
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        low, high = each.low, each.high
-        most = INTEGER_LIMIT - 1 if isinstance(value, int) else sys.float_info.max
-        # NaN is in no range
-        if not (-most if low is None else low) <= value <= (most if high is None else high):
+        low, high = setting.low, setting.high
+        largest = INTEGER_LIMIT - 1 if isinstance(value, int) else sys.float_info.max
+        lowest = -largest if low is None else low
+        highest = largest if high is None else high
+        if not lowest <= value <= highest:  # NaN is in no range
             raise wrong_usage(
-                f"{each.spelled(value)} is not {range_of(low, high, type(value))}",
+                f"{setting.spell(value)} is not {range_of(low, high, type(value))}",
                 "give a number in that range",
             )
 
@@ -405,45 +414,45 @@ def range_of(low: float | None, high: float | None, kind: type = int) -> str:
 
 def change(settings: SettingsClass, **values: Any) -> SettingsClass:
     """Return settings with other values; what is not given stays open."""
-    given = {each.name: each.given(settings) for each in settings_of(type(settings))}
+    given = {setting.name: setting.given_value(settings) for setting in settings_of(type(settings))}
     return type(settings)(**given | values)
 
 
 def flags_given(settings: Any, kind: type) -> list[str]:
     """Return the given settings of a class, or of a base class, as messages name them."""
-    values = ((each, each.given(settings)) for each in settings_of(kind))
+    values = ((setting, setting.given_value(settings)) for setting in settings_of(kind))
     return [
-        flag(each.name, False if value is False else None)
-        for each, value in values
-        if each.is_given(value)
+        flag(setting.name, False if value is False else None)
+        for setting, value in values
+        if setting.is_given(value)
     ]
 
 
-def _check_others(settings: Any, each: Setting) -> None:
+def _check_others(settings: Any, setting: Setting) -> None:
     """Raise if a setting is given without one that it requires, or with one that it excludes."""
-    if not each.is_given(each.given(settings)):
+    if not setting.is_given(setting.given_value(settings)):
         return
     known = {other.name: other for other in settings_of(type(settings))}
 
-    def among(names: Iterable[str]) -> list[str]:
-        return [name for name in names if known[name].is_given(known[name].given(settings))]
+    def given_names(names: Iterable[str]) -> list[str]:
+        return [name for name in names if known[name].is_given(known[name].given_value(settings))]
 
-    if each.requires and not among(each.requires):
-        others = " or ".join(map(flag, each.requires))
-        add = "it" if len(each.requires) == 1 else "one"
-        raise wrong_usage(f"{each.spelled()} needs {others}", f"add {add}")
-    if against := among(each.excludes):
+    if setting.requires and not given_names(setting.requires):
+        others = " or ".join(map(flag, setting.requires))
+        add = "it" if len(setting.requires) == 1 else "one"
+        raise wrong_usage(f"{setting.spell()} needs {others}", f"add {add}")
+    if conflicts := given_names(setting.excludes):
         raise wrong_usage(
-            f"{each.spelled()} and {known[against[0]].spelled()} exclude each other",
+            f"{setting.spell()} and {known[conflicts[0]].spell()} exclude each other",
             "leave one out",
         )
 
 
-def parse_text(each: Setting, text: str) -> Any:
+def parse_text(setting: Setting, text: str) -> Any:
     """Return the value of a flag's text, as a number if the setting is one."""
-    text = each.parse(text) if each.parse else text
+    text = setting.parse(text) if setting.parse else text
     for number in (int, float):
-        if number in each.types_of_one:
+        if number in setting.item_types:
             with suppress(ValueError):  # `make` rejects text that is no number
                 return number(text)
     return text
@@ -453,11 +462,12 @@ def files_of(
     settings: Iterable[Any], what: Literal["reads", "writes"]
 ) -> Iterator[tuple[str, str]]:
     """Yield settings that are files, read or written: their names in messages, and paths."""
-    for given in settings:
-        for each in settings_of(type(given)):
-            if no_file := getattr(each, what):
-                value = getattr(given, each.name)
+    for instance in settings:
+        for setting in settings_of(type(instance)):
+            if declared := getattr(setting, what):
+                value = getattr(instance, setting.name)
                 for path in value if isinstance(value, tuple) else (value,):
-                    walks = no_file == "walks" and path is not None and os.path.isdir(path)
-                    if path not in (None, no_file) and not walks:
-                        yield each.spelled(), path
+                    if path in (None, declared):  # no path: the text that the setting declares
+                        continue
+                    if declared != "walks" or not os.path.isdir(path):
+                        yield setting.spell(), path

@@ -49,7 +49,7 @@ def test_what_the_help_shows_is_what_is_resolved():
         if each.usual is ...:
             continue
         needed = {one.name: "x.svg" for one in settings_of(kind) if one.required}
-        needed |= {one.name: ("x",) for one in settings_of(kind) if one.required and one.several}
+        needed |= {one.name: ("x",) for one in settings_of(kind) if one.required and one.is_list}
         value = getattr(kind(**needed), each.name)
         if each.name == "cache":  # in the user's folder
             value = value.removeprefix(str(cache_folder().parent) + "/")
@@ -86,7 +86,7 @@ def test_a_default_follows_other_settings_however_they_are_made(build):
 
 
 def test_a_default_is_not_given():
-    assert None is setting_of(Settings, "ends").given(Settings())
+    assert None is setting_of(Settings, "ends").given_value(Settings())
     with pytest.raises(UserError, match="--steps needs --on; add it"):
         make(Settings, {"steps": 10})  # as its default is
     with pytest.raises(UserError, match="exclude each other"):

@@ -54,8 +54,8 @@ def rows(given: Any) -> Any:
 
 def texts_as(field: str, given: Any) -> Iterator[Any]:
     """Return dicts unchanged, and strings, or one string, as dicts with that field."""
-    several = [given] if isinstance(given, str) else rows(given)
-    return ({field: each} if isinstance(each, str) else each for each in several)
+    records = [given] if isinstance(given, str) else rows(given)
+    return ({field: record} if isinstance(record, str) else record for record in records)
 
 
 class DictLines(Lines):
@@ -71,10 +71,10 @@ class DictLines(Lines):
 
     def blocks(self) -> Iterator[Block]:
         records = iter(self.records)
-        while some := list(islice(records, DICTS_PER_BLOCK)):
+        while dicts := list(islice(records, DICTS_PER_BLOCK)):
             first = self.line + 1
             yield from self._counted(
-                b"".join(self._dumped(record, line) for line, record in enumerate(some, first))
+                b"".join(self._dumped(record, line) for line, record in enumerate(dicts, first))
             )
 
     def _dumped(self, record: object, line: int) -> bytes:
@@ -85,8 +85,8 @@ class DictLines(Lines):
         try:
             return dump(dict(record))
         except DUMP_ERRORS:
-            odd = [name for name in record if not _fits_json({name: record[name]})]
-            kinds = ", ".join(f"{name!r} ({type(record[name]).__name__})" for name in odd)
+            unfit = [name for name in record if not _fits_json({name: record[name]})]
+            kinds = ", ".join(f"{name!r} ({type(record[name]).__name__})" for name in unfit)
             raise UserError(
                 f"JSON cannot hold the record's {kinds}", "convert it, or leave it out"
             ).at(self.file, line) from None
@@ -130,8 +130,8 @@ class ParameterFiles:
         if isinstance(given, Mapping) and all(map(_is_scores, given.values())):
             given = _score_rows(given)
         if isinstance(given, Mapping):
-            named = ((str(name), each) for name, each in given.items())
-            return [Named(self.files(each, name)[0], name) for name, each in named]
+            values_by_name = ((str(name), value) for name, value in given.items())
+            return [Named(self.files(value, name)[0], name) for name, value in values_by_name]
         if isinstance(given, str | os.PathLike):
             return [os.fspath(given)]
         records = iter(rows(given))
@@ -139,18 +139,20 @@ class ParameterFiles:
         if isinstance(first, str | os.PathLike):
             return [os.fspath(first), *map(os.fspath, records)]
         os.makedirs(self.folder, 0o700, exist_ok=True)
-        own = tempfile.mkdtemp(dir=self.folder)  # two may have one name
-        path = os.path.join(own, quote(parameter, safe="") + ".jsonl")
+        folder = tempfile.mkdtemp(dir=self.folder)  # two may have one name
+        path = os.path.join(folder, quote(parameter, safe="") + ".jsonl")
         self.surface.files[path] = parameter
         with open(path, "wb") as file:
-            every = chain([] if first is None else [first], records)
-            file.writelines(block.data for block in DictLines(every, parameter).blocks())
+            all_records = chain([] if first is None else [first], records)
+            file.writelines(block.data for block in DictLines(all_records, parameter).blocks())
         return [path]
 
 
 def _is_scores(value: object) -> bool:
     """Return whether this is what pytrec_eval has for a query: a number for each document."""
-    return isinstance(value, Mapping) and not any(isinstance(i, Mapping) for i in value.values())
+    return isinstance(value, Mapping) and not any(
+        isinstance(score, Mapping) for score in value.values()
+    )
 
 
 def _score_rows(given: Mapping[Any, Any]) -> Iterator[Record]:
@@ -198,25 +200,27 @@ def function_of(name: str) -> Callable[..., Any]:
         with as_in_python(inputs.surface):
             return _call(declared, bind(name, known, given, values), inputs)
 
-    def below(command: str, /, *given: Any, **values: Any) -> Any:
+    def group_function(command: str, /, *given: Any, **values: Any) -> Any:
         inputs = ParameterFiles()
         with as_in_python(inputs.surface):
-            one = declared.command(command)
-            return _call(one, bind(command, parameters(one), given, values), inputs)
+            member = declared.command(command)
+            return _call(member, bind(command, parameters(member), given, values), inputs)
 
-    made: Any = below if isinstance(declared, Group) else function
+    result: Any = function
+    command_line = declared.name
     if isinstance(declared, Group):
-        listed = (f"{kind}: {declared.summary(kind)}" for kind in declared.names())
-        about, words = "\n".join([declared.help, "", *listed]), f"{declared.name} NAME"
+        result = group_function
+        command_line += " NAME"
+        summaries = (f"{command}: {declared.summary(command)}" for command in declared.names())
+        about = "\n".join([declared.help, "", *summaries])
     else:
         about = inspect.cleandoc(declared.work.__doc__ or "").partition("\n\n>>>")[0]
-        words = declared.name
-        made.__signature__ = inspect.Signature(known)
-    made.__name__ = made.__qualname__ = name
-    made.__module__ = "structkit"
-    flags = f"The keywords are the flags of `structkit {words}`; -h explains them."
-    made.__doc__ = f"{about}\n\n{textwrap.fill(flags + ' ' + TYPE_NAMES, 96)}"
-    return cast(Callable[..., Any], made)
+        result.__signature__ = inspect.Signature(known)
+    result.__name__ = result.__qualname__ = name
+    result.__module__ = "structkit"
+    flags = f"The keywords are the flags of `structkit {command_line}`; -h explains them."
+    result.__doc__ = f"{about}\n\n{textwrap.fill(flags + ' ' + TYPE_NAMES, 96)}"
+    return cast(Callable[..., Any], result)
 
 
 def bind(
@@ -226,11 +230,12 @@ def bind(
     try:
         return inspect.Signature(declared).bind(*given, **values).arguments
     except TypeError as error:
-        known = [each.name for each in declared]
-        for each in values:
-            if each not in known:
-                wrong = unknown(f"parameter of {name}", each, known)
-                wrong.remedy = BATCH_SIZE_REMEDY if each == "batch_size" else wrong.remedy
+        known = [parameter.name for parameter in declared]
+        for keyword in values:
+            if keyword not in known:
+                wrong = unknown(f"parameter of {name}", keyword, known)
+                if keyword == "batch_size":
+                    wrong.remedy = BATCH_SIZE_REMEDY
                 raise wrong from None
         remedy = f"see help(structkit.{name})"
         if str(error).endswith("'model'"):
@@ -263,25 +268,32 @@ def _of_files(kind: type) -> bool:
 
 def parameters(command: Command) -> list[inspect.Parameter]:
     """Return a function's parameters: records or arguments by position, then keywords."""
-    listed = []
+    result = []
     if reads_records(command):
-        default: Any = inspect.Parameter.empty if is_stage(command) else ()
-        default = None if command.instead else default
+        default: Any = ()
+        if command.instead:
+            default = None
+        elif is_stage(command):
+            default = inspect.Parameter.empty
         types = ["Rows" if is_stage(command) else "Files"]
         if command.texts:
             types.append("Iterable[str]")
         if default is None:
             types.append("None")
         first = inspect.Parameter("records", inspect.Parameter.POSITIONAL_ONLY, default=default)
-        listed.append(first.replace(annotation=ShownType(" | ".join(types))))
-    every = [each for kind in settings_classes(command) for each in _keywords(command, kind)]
-    for each in sorted(every, key=lambda each: not each.argument):
-        either, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
-        place = either if each.argument else keyword
-        default = inspect.Parameter.empty if each.required else each.default
-        shown = type_of(command, each)
-        listed.append(inspect.Parameter(each.name, place, default=default, annotation=shown))
-    return listed
+        result.append(first.replace(annotation=ShownType(" | ".join(types))))
+    keywords = [
+        setting for kind in settings_classes(command) for setting in _keywords(command, kind)
+    ]
+    keywords.sort(key=lambda setting: not setting.argument)  # positional ones come first
+    for setting in keywords:
+        kind: Any = inspect.Parameter.KEYWORD_ONLY
+        if setting.argument:
+            kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        default = inspect.Parameter.empty if setting.required else setting.default
+        shown = type_of(command, setting)
+        result.append(inspect.Parameter(setting.name, kind, default=default, annotation=shown))
+    return result
 
 
 class ShownType(str):
@@ -304,35 +316,35 @@ TYPE_NAMES = (
 )
 
 
-def type_of(command: Command, each: Setting) -> ShownType:
+def type_of(command: Command, setting: Setting) -> ShownType:
     """Return the type that a function takes for a setting of its command."""
-    if each.name == "model" and command.name in ENCODING_COMMANDS:
+    if setting.name == "model" and command.name in ENCODING_COMMANDS:
         shown = "Path | LoadedModel"
-    elif each.name in PATH_SETTINGS or each.writes:
+    elif setting.name in PATH_SETTINGS or setting.writes:
         shown = "Path"
-    elif each.reads and each.several:
+    elif setting.reads and setting.is_list:
         shown = "Files"
-    elif each.reads:
-        shown = "Path | Rows | Scores" if each.name in SCORE_SETTINGS else "Path | Rows"
-    elif each.choices and not each.several:
-        shown = f"Literal[{', '.join(map(repr, each.choices))}]"
+    elif setting.reads:
+        shown = "Path | Rows | Scores" if setting.name in SCORE_SETTINGS else "Path | Rows"
+    elif setting.choices and not setting.is_list:
+        shown = f"Literal[{', '.join(map(repr, setting.choices))}]"
     else:
         # lists are taken too; the module's annotations are texts
-        shown = re.sub(r"tuple\[(.+?), \.\.\.\]", r"list[\1] | tuple[\1, ...]", each.written)
-        if each.several and each.is_words:
+        shown = re.sub(r"tuple\[(.+?), \.\.\.\]", r"list[\1] | tuple[\1, ...]", setting.type_text)
+        if setting.is_list and setting.accepts_single_text:
             shown = f"str | {shown}"
     # None where the type has none: the start model decides
-    if (type(None) in get_args(each.hint) or each.default is None) and "None" not in shown:
+    if (type(None) in get_args(setting.hint) or setting.default is None) and "None" not in shown:
         shown += " | None"
     return ShownType(shown)
 
 
 def _keywords(command: Command, kind: type) -> list[Setting]:
     return [
-        each
-        for each in settings_of(kind)
-        if each.name not in command.without
-        if each.name in ("on_error", "rejects", "shard") or not _of_files(kind)
+        setting
+        for setting in settings_of(kind)
+        if setting.name not in command.without
+        if setting.name in ("on_error", "rejects", "shard") or not _of_files(kind)
     ]
 
 
@@ -382,14 +394,14 @@ def _stage_results(
 
 def _settings(command: Command, kind: type, given: dict[str, Any], inputs: ParameterFiles) -> Any:
     values, given = {}, with_model_setting(given)
-    for each in _keywords(command, kind):
-        if each.name not in given:
+    for setting in _keywords(command, kind):
+        if setting.name not in given:
             continue
-        value = given[each.name]
-        if each.reads and value is not None:
-            files = inputs.files(value, each.name)
-            value = files if each.several else files[0]
-        values[each.name] = value
+        value = given[setting.name]
+        if setting.reads and value is not None:
+            files = inputs.files(value, setting.name)
+            value = files if setting.is_list else files[0]
+        values[setting.name] = value
     return make(kind, values)
 
 

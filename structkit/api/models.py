@@ -39,7 +39,7 @@ TEXT_SETTINGS = ("records", "as_", "field", "length")
 @cache
 def encode_parameters(*names: str) -> list[inspect.Parameter]:
     """Return parameters of `structkit.encode`; the model may be positional here."""
-    known = {each.name: each for each in parameters(command_of("encode"))}
+    known = {parameter.name: parameter for parameter in parameters(command_of("encode"))}
     model = known["model"].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return [{**known, "model": model}[name] for name in names]
 
@@ -48,9 +48,12 @@ class LoadedModel:
     """A model in memory, as `structkit.load` returns it; threads take turns."""
 
     def __init__(self, settings: EncodingSettings) -> None:
-        self._settings, self._opened, self._turn = settings, open_engine(settings), Lock()
+        self._settings = settings
+        self._opened = open_engine(settings)
+        self._encode_lock = Lock()
         self.as_setting = Opened(settings.model)  # commands take it where they take a name
-        self.as_setting.opened, self.as_setting.settings = self._opened, settings
+        self.as_setting.opened = self._opened
+        self.as_setting.settings = settings
 
     def __repr__(self) -> str:
         """Return its name and its state."""
@@ -72,10 +75,12 @@ class LoadedModel:
             settings = make(EncodingSettings, {**model, **chosen})
             if len(settings.field) > 1:
                 raise wrong_usage("an array holds one field", "encode each by itself")
-            several = [records] if isinstance(records, str) else list(rows(records))
-            with self._turn:  # the source of the records, read before, may use this model too
-                found = self._encoded(settings, several)
-            return found[0] if isinstance(records, str) else found
+            listed = [records] if isinstance(records, str) else list(rows(records))
+            with (
+                self._encode_lock
+            ):  # the source of the records, read before, may use this model too
+                vectors = self._encoded(settings, listed)
+            return vectors[0] if isinstance(records, str) else vectors
 
     def similarity(self, queries: Vectors, documents: Vectors) -> Vectors:
         """Return the scores by which `search` ranks with this model: (queries, documents).

@@ -80,8 +80,8 @@ class HelpPage:
         """Return the arguments and flags, whose values are the given texts."""
         inherited: Any = super()
         parameters: list[Any] = inherited.get_params(ctx)
-        for each in parameters:
-            each.get_runtime_param = RawTexts
+        for parameter in parameters:
+            parameter.get_runtime_param = RawTexts
         return parameters
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
@@ -105,20 +105,22 @@ class HelpPage:
 
 def sections(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
     """Return the headings of a command's page, each with names and meanings."""
-    found: dict[str, list[tuple[str, str]]] = {"Arguments": []}
-    found["Records"] = list(command.records.items())
-    found[DEFAULT_GROUP] = []
+    rows_of: dict[str, list[tuple[str, str]]] = {"Arguments": []}
+    rows_of["Records"] = list(command.records.items())
+    rows_of[DEFAULT_GROUP] = []
     parameters = command.get_params(ctx)
     grouped = len(parameters) >= MIN_GROUPED_FLAGS
     for parameter in parameters:
-        if row := parameter.get_help_record(ctx):
-            argument = parameter.param_type_name == "argument"
-            if argument:  # typer writes `FILE <list[str]>`
-                more = "" if parameter.nargs == 1 else "…"
-                row = (f"{parameter.metavar}{more}", row[1])
-            group = (grouped and getattr(parameter, "rich_help_panel", None)) or DEFAULT_GROUP
-            found.setdefault("Arguments" if argument else group, []).append(row)
-    return found
+        if record := parameter.get_help_record(ctx):
+            heading = DEFAULT_GROUP
+            if parameter.param_type_name == "argument":  # typer writes `FILE <list[str]>`
+                heading = "Arguments"
+                ellipsis = "" if parameter.nargs == 1 else "…"
+                record = (f"{parameter.metavar}{ellipsis}", record[1])
+            elif grouped:
+                heading = getattr(parameter, "rich_help_panel", None) or DEFAULT_GROUP
+            rows_of.setdefault(heading, []).append(record)
+    return rows_of
 
 
 CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"]}
@@ -133,50 +135,57 @@ def command(declared: Command) -> Any:
     """Return a command with one flag per setting, which makes and checks the settings."""
     kinds, without = (declared.settings, *declared.also), declared.without
     flags = {
-        kind: [each for each in settings_of(kind) if each.name not in without] for kind in kinds
+        kind: [setting for setting in settings_of(kind) if setting.name not in without]
+        for kind in kinds
     }
-    listed = [each for some in flags.values() for each in some]
-    order = sorted(dict.fromkeys(["common", *(each.group for each in listed)]), key=_group_position)
-    listed.sort(key=lambda each: order.index(each.group))
-    parameters = [_parameter(each) for each in listed]
+    every_setting = [setting for settings in flags.values() for setting in settings]
+    order = sorted(
+        dict.fromkeys(["common", *(setting.group for setting in every_setting)]),
+        key=_group_position,
+    )
+    every_setting.sort(key=lambda setting: order.index(setting.group))
+    parameters = [_parameter(setting) for setting in every_setting]
 
-    def body(**texts: Any) -> None:
+    def body(**flag_texts: Any) -> None:
         # help does without records and their libraries, and starts a third faster
         from structkit.records.stream import Options, run_stage
 
-        if texts.get("quiet"):
+        if flag_texts.get("quiet"):
             hush()
-        read = {kind: _values(some, texts) for kind, some in flags.items()}
-        given: list[Any] = [make(kind, values) for kind, values in read.items()]
-        if not any(isinstance(each, Options) for each in given):  # a `Stream` checks its own
-            keep_apart(files_of(given, "writes"), [path for _, path in files_of(given, "reads")])
+        values_of = {kind: _values(settings, flag_texts) for kind, settings in flags.items()}
+        instances: list[Any] = [make(kind, values) for kind, values in values_of.items()]
+        if not any(
+            isinstance(instance, Options) for instance in instances
+        ):  # a `Stream` checks its own
+            keep_apart(
+                files_of(instances, "writes"), [path for _, path in files_of(instances, "reads")]
+            )
         # data goes to descriptor 1; what a plugin prints does not
         with redirect_stdout(sys.stderr):
-            (declared.main or partial(run_stage, declared))(*given)
+            (declared.main or partial(run_stage, declared))(*instances)
 
     body.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    body.__annotations__ = {each.name: each.annotation for each in parameters}
-    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    alone.command(declared.name, cls=Flags, help=declared.help, context_settings=CONTEXT_SETTINGS)(
-        body
-    )
-    made: Any = typer.main.get_command(alone)
-    made.settings = kinds
-    return made
+    body.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    program = typer.Typer(add_completion=False, rich_markup_mode=None)
+    program.command(
+        declared.name, cls=Flags, help=declared.help, context_settings=CONTEXT_SETTINGS
+    )(body)
+    typer_command: Any = typer.main.get_command(program)
+    typer_command.settings = kinds
+    return typer_command
 
 
 def _values(flags: Sequence[Setting], texts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of settings from the texts of flags."""
-    values = {}
-    for each in flags:
-        if (given := texts[each.name]) in (None, [], ()):
+    result = {}
+    for setting in flags:
+        if (value := texts[setting.name]) in (None, [], ()):
             continue
-        read = [
-            parse_text(each, text) if isinstance(text, str) else text
-            for text in (given if each.several else [given])
-        ]
-        values[each.name] = tuple(read) if each.several else read[0]
-    return values
+        if setting.is_list:
+            result[setting.name] = tuple(parse_text(setting, text) for text in value)
+        else:
+            result[setting.name] = parse_text(setting, value) if isinstance(value, str) else value
+    return result
 
 
 def _group_position(group: str) -> int:
@@ -185,61 +194,65 @@ def _group_position(group: str) -> int:
     return order.index(group) if group in HELP_GROUPS else len(order) - 2
 
 
-def _parameter(each: Setting) -> inspect.Parameter:
+def _parameter(setting: Setting) -> inspect.Parameter:
     """Return the parameter from which typer makes a flag or an argument; its value is a text."""
-    either = bool in each.types
-    more: dict[str, Any] = {
-        "help": f"{each.described}{_default(each)}",
+    is_switch = bool in setting.types
+    options: dict[str, Any] = {
+        "help": f"{setting.help_text}{_default(setting)}",
         "show_default": False,
-        "autocompletion": _completion(each),
+        "autocompletion": _completion(setting),
     }
-    if each.argument:
-        info: Any = typer.Argument(**more, metavar=each.metavar or each.name.upper())
+    if setting.argument:
+        info: Any = typer.Argument(**options, metavar=setting.metavar or setting.name.upper())
     else:
-        names = [f"--{each.name.strip('_').replace('_', '-')}"]
-        if either and (each.hint is not bool or each.default):
-            names = [f"{names[0]}/{flag(each.name, False)}"]
-        names += [each.short] if each.short else []
-        kind = "|".join(each.choices) or each.types_of_one[0].__name__
-        metavar = each.metavar or ("" if either else f"<{kind}>")
-        more["rich_help_panel"] = HELP_GROUPS.get(each.group, spell_settings(each.group))
-        info = typer.Option(*names, metavar=metavar or None, **more)
-    text: Any = list[str] if each.several else str
-    if either:
-        text = bool
+        names = [f"--{setting.name.strip('_').replace('_', '-')}"]
+        if is_switch and (setting.hint is not bool or setting.default):
+            names = [f"{names[0]}/{flag(setting.name, False)}"]
+        names += [setting.short] if setting.short else []
+        kind = "|".join(setting.choices) or setting.item_types[0].__name__
+        metavar = setting.metavar or ("" if is_switch else f"<{kind}>")
+        options["rich_help_panel"] = HELP_GROUPS.get(setting.group, spell_settings(setting.group))
+        info = typer.Option(*names, metavar=metavar or None, **options)
+    value_type: Any = str
+    if is_switch:
+        value_type = bool
+    elif setting.is_list:
+        value_type = list[str]
     return inspect.Parameter(
-        each.name,
+        setting.name,
         inspect.Parameter.KEYWORD_ONLY,
         default=None,
-        annotation=Annotated[text | None, info],
+        annotation=Annotated[value_type | None, info],
     )
 
 
-def _default(each: Setting) -> str:
+def _default(setting: Setting) -> str:
     """Return a setting's default and bounds, which end its help."""
-    said = []
-    if each.required:
-        said.append("required")
-    elif default := each.shown_default:
-        said.append(f"default: {default}")
-    if each.high is not None and each.high < MAX_SHOWN_BOUND:
-        said.append(
-            " … ".join(format_value(end) for end in (each.low, each.high) if end is not None)
+    parts = []
+    if setting.required:
+        parts.append("required")
+    elif default := setting.shown_default:
+        parts.append(f"default: {default}")
+    if setting.high is not None and setting.high < MAX_SHOWN_BOUND:
+        parts.append(
+            " … ".join(
+                format_value(bound) for bound in (setting.low, setting.high) if bound is not None
+            )
         )
-    return f"  [{'; '.join(said)}]" if said else ""
+    return f"  [{'; '.join(parts)}]" if parts else ""
 
 
-def _completion(each: Setting) -> Callable[[str], Any] | None:
+def _completion(setting: Setting) -> Callable[[str], Any] | None:
     """Return the completion of a setting: its choices, or names of plugins, with descriptions."""
 
     def complete(incomplete: str) -> list[tuple[str, str]]:
-        some = (plugin for plugin in registry.plugins() if plugin.kind == each.complete)
-        found = {plugin.name: plugin for plugin in some if plugin.name.startswith(incomplete)}
-        return [(name, first_words(plugin.summary())) for name, plugin in found.items()]
+        of_kind = (plugin for plugin in registry.plugins() if plugin.kind == setting.complete)
+        matching = {plugin.name: plugin for plugin in of_kind if plugin.name.startswith(incomplete)}
+        return [(name, first_words(plugin.summary())) for name, plugin in matching.items()]
 
-    if each.choices:
-        return lambda incomplete: [name for name in each.choices if name.startswith(incomplete)]
-    return complete if each.complete else None
+    if setting.choices:
+        return lambda incomplete: [name for name in setting.choices if name.startswith(incomplete)]
+    return complete if setting.complete else None
 
 
 class Commands(HelpPage, TyperGroup):
@@ -247,10 +260,15 @@ class Commands(HelpPage, TyperGroup):
 
     def __init__(self, group: Group | None = None, **options: Any) -> None:
         self.group = group or Program()
-        plain = {"rich_markup_mode": None, "context_settings": CONTEXT_SETTINGS}
-        about = {"name": self.group.name, "help": self.group.help}
-        super().__init__(**{**plain, **about, **options})
-        self.no_args_is_help, self.heading = True, self.group.heading
+        usual = {
+            "rich_markup_mode": None,
+            "context_settings": CONTEXT_SETTINGS,
+            "name": self.group.name,
+            "help": self.group.help,
+        }
+        super().__init__(**usual | options)
+        self.no_args_is_help = True
+        self.heading = self.group.heading
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(self.group.names())
@@ -259,12 +277,16 @@ class Commands(HelpPage, TyperGroup):
         if cmd_name not in self.group.names() and getattr(ctx, "resilient_parsing", False):
             return None  # a shell completes after an unknown name
         declared = self.group.command(cmd_name)
-        made: Any = Commands(declared) if isinstance(declared, Group) else command(declared)
-        made.records = declared.records
-        if lines := declared.examples.strip().splitlines():
+        typer_command: Any = (
+            Commands(declared) if isinstance(declared, Group) else command(declared)
+        )
+        typer_command.records = declared.records
+        if examples := declared.examples.strip().splitlines():
             # they are not wrapped
-            made.epilog = "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
-        return made
+            typer_command.epilog = "\n".join(
+                ["\b", "Examples:", *(f"  {line}" for line in examples)]
+            )
+        return typer_command
 
     def rows(self, ctx: Any) -> list[tuple[str, str]]:
         """Return the commands with their summaries."""
@@ -411,10 +433,10 @@ def _missing_resource(error: Exception) -> str:
 
         return str(missing_training_package(error) or "")
     number = error.errno if isinstance(error, OSError) else None
-    said = f"{error} {error.__context__}"  # a pool that cannot start fails again when it ends
+    message = f"{error} {error.__context__}"  # a pool that cannot start fails again when it ends
     if number in (errno.EMFILE, errno.ENFILE, errno.EAGAIN):  # files; processes
         return "too many open files or processes; raise ulimit -n and -u, or use fewer --workers"
-    if isinstance(error, MemoryError) or any(text in said for text in NO_MEMORY):
+    if isinstance(error, MemoryError) or any(text in message for text in NO_MEMORY):
         return "out of memory; try smaller batches or fewer --workers, or raise ulimit -v"
     return ""
 

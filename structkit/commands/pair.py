@@ -305,8 +305,8 @@ REFUSED_OPTIONS = {"queries": ("files", "workers"), "dedupe": ("shard",), "split
 def _main(settings: Settings, options: WorkerOptions) -> None:
     for name, others in REFUSED_OPTIONS.items():
         for each in settings_of(type(options)) if getattr(settings, name) else ():
-            if each.name in others and each.is_given(each.given(options)):
-                raise wrong_usage(f"{flag(name)} takes no {each.spelled()}", "leave one out")
+            if each.name in others and each.is_given(each.given_value(options)):
+                raise wrong_usage(f"{flag(name)} takes no {each.spell()}", "leave one out")
     stream = Stream.of(
         options,
         settings,

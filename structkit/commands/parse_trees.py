@@ -69,7 +69,7 @@ class Settings:
     def parser_plugin(self) -> plugin.Parser:
         """Parser with the flags that are set. Errors: a flag that it does not take."""
         kind: type[plugin.Parser] = registry.load("parser", self.parser)
-        values = {name: setting_of(Settings, name).given(self) for name in PARSER_FLAGS}
+        values = {name: setting_of(Settings, name).given_value(self) for name in PARSER_FLAGS}
         flags = {name: value for name, value in values.items() if value not in (None, False)}
         for each in settings_of(kind):
             if each.name == "seed" or each.name == "url" and each.required:

@@ -332,7 +332,7 @@ def node_positions(tree: Tree) -> tuple[Floats, Floats]:
 COMMAND = Group(
     name="plot",
     help="Draw figures as in the papers, as .svg, .png or .pdf (extra: plot).",
-    below={
+    commands={
         "embeddings": Command(embeddings, EmbeddingsSettings, embeddings),
         "ranks": Command(ranks, RanksSettings, ranks),
         "losses": Command(losses, LossesSettings, losses),

@@ -185,7 +185,7 @@ def _rankings_with_embeddings(
         encoding, corpus = _encode_corpus(settings, model)
     elif model:
         encoding = _open_encoding(settings, model, "query")
-    given = SIMILARITY_SETTING.given(settings)
+    given = SIMILARITY_SETTING.given_value(settings)
     own = encoding.meta().get("similarity") if encoding else None
     similarity = given or own or settings.similarity
     if encoding and encoding.part and similarity != "maxsim":
@@ -278,7 +278,7 @@ def _check_method(settings: Settings, method: str, *, encodes: bool) -> None:
         others = [name for name in words if not (encodes and name == flag("document_field"))]
     elif method == "bm25":
         others = [name for name in index if name != flag("save_index")]
-        if BACKEND_SETTING.given(settings):
+        if BACKEND_SETTING.given_value(settings):
             others.append(flag("backend"))
         if settings.model:
             others.append(model)
@@ -306,7 +306,7 @@ def _main(settings: Settings, output: RunOutput) -> None:
         settings = change(settings, queries=("-",))
         read = [path for _, path in files_of([settings], "reads")]
         keep_apart(files_of([settings, output], "writes"), read)
-    formatted = FORMAT_SETTING.given(output) is not None
+    formatted = FORMAT_SETTING.given_value(output) is not None
     if not settings.query or formatted or output.output != "-" or not os.isatty(1):
         write_run(search(settings), output.output, output.format)
         return

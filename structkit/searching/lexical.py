@@ -137,7 +137,7 @@ def _fingerprint(path: Path) -> str:
 
 def given_options(options: WordOptions) -> Record:
     """Return the options that differ from their defaults."""
-    values = {each.name: each.given(options) for each in settings_of(WordOptions)}
+    values = {each.name: each.given_value(options) for each in settings_of(WordOptions)}
     return {name: value for name, value in values.items() if value is not None}
 
 

@@ -22,7 +22,7 @@ def flags(words):
 
 def wrong_values(each, first):
     """Values that a setting must refuse; the first of its kind, whatever is not a number."""
-    hint, low, high = each.types_of_one[0], each.low, each.high
+    hint, low, high = each.item_types[0], each.low, each.high
     if hint in (int, float):
         yield from ("nan", "x")
         if first:

@@ -45,12 +45,12 @@ class Settings(runs.Settings, trees.Settings):
         if (self.task is None) == (self.qrels is None):
             qrels, task = setting_of(Settings, "qrels"), flag("task")
             raise wrong_usage(
-                f"score needs either {qrels.spelled()} or {task}",
+                f"score needs either {qrels.spell()} or {task}",
                 f"{qrels.remedy()}, or name a {task}",
             )
         for each in settings_of(Settings):
             homes = [task for task, (_, kind) in TASKS.items() if hasattr(kind, each.name)]
-            if homes and self.task not in homes and each.is_given(each.given(self)):
+            if homes and self.task not in homes and each.is_given(each.given_value(self)):
                 flags = (flag("task", task) if task else flag("qrels") for task in homes)
                 raise wrong_usage(
                     f"{flag(each.name)} goes with {' or '.join(flags)}",

@@ -306,7 +306,7 @@ def write_card(folder: Path, name: str, method: Method, spool: Spool, title: str
     """Write the card: metadata for the Hub, the command that makes the model again, and its use."""
     flags: list[str] = []
     for setting in settings_of(type(method)):
-        if setting.is_given(value := setting.given(method)):
+        if setting.is_given(value := setting.given_value(method)):
             flags += _flag_words(setting.name, value)
     there = loads_in_library(folder)
     kind = MULTI_VECTOR_TYPE if there and is_multi_vector(folder) else "SentenceTransformer"
