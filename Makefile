@@ -8,7 +8,7 @@ export SHELLOPTS := errexit:nounset:pipefail
 endif
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help install check test test-all test-long test-processors gpu-check bench-gpu coverage lint soak bench bench-check bench-readme docs man \
+.PHONY: help install check test test-all test-long test-processors gpu-check bench-gpu coverage lint lint-files lint-mypy lint-pyright soak bench bench-check bench-readme docs man \
   dist release-check clean FORCE
 
 PYTHON ?= python3
@@ -84,14 +84,20 @@ coverage: $(INSTALLED)
 	$(TESTS) $(if $(filter undefined,$(origin WHICH)),,-m '$(WHICH)') \
 	  --cov --cov-report=html:build/coverage --cov-report=term:skip-covered
 
-lint: $(INSTALLED) ## ruff, strict mypy, pyright and a fresh stub for what editors see, zizmor for workflows, proselint for prose
+lint: lint-files lint-mypy lint-pyright ## ruff, strict mypy, pyright and a fresh stub for what editors see, zizmor for workflows, proselint for prose
+
+lint-files: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy structkit plugins experiments tests/benchmarks tests/api/uses.py
 	$(BIN)/python -m docs.stubs --check
-	$(BIN)/basedpyright
 	$(BIN)/zizmor --offline --quiet .github/workflows
 	$(BIN)/proselint check --config .github/proselint.json README.md CHANGELOG.md docs .github
+
+lint-mypy: $(INSTALLED)
+	$(BIN)/mypy structkit plugins experiments tests/benchmarks tests/api/uses.py
+
+lint-pyright: $(INSTALLED)
+	$(BIN)/basedpyright
 
 soak: $(INSTALLED) ## Random examples and bad input: make soak ROUNDS=… COUNT=… SEED=… JOBS=…
 	for round in $$(seq $(ROUNDS)); do HYPOTHESIS_PROFILE=random OMP_NUM_THREADS=1 \
