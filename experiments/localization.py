@@ -72,11 +72,11 @@ def bm25(issue: Record, folder: str, cache: str) -> list[Record]:
 Answer = Callable[[Record, str, str], list[Record]]
 
 
-def asked(field: str, **settings: str) -> Answer:
+def asked(field: str, model: str | None = None) -> Answer:
     """The answers of `ask` to a field of a report."""
 
     def answer(issue: Record, folder: str, cache: str) -> list[Record]:
-        return list(structkit.ask(folder, [issue[field]], k=DEEP, cache=cache, **settings))
+        return list(structkit.ask(folder, [issue[field]], k=DEEP, cache=cache, model=model))
 
     return answer
 
