@@ -30,7 +30,7 @@ $(COMMITS)/pairs.jsonl: $(COMMIT_PROJECTS:%=$(COMMITS)/%.jsonl)
 	$(BIN)/python -m experiments.commits $^ --held-out $(COMMIT_HELD_OUT) -o $@ --held-out-pairs $(COMMITS)/held-out.jsonl
 
 # the history up to the revision in the list, which needs the network once
-$(COMMITS)/%.jsonl: $(INSTALLED)
+$(COMMITS)/%.jsonl: | $(INSTALLED)
 	@mkdir -p $(COMMITS)
 	[ -d $(COMMITS)/$*.git ] || git clone -q --bare https://github.com/$$(grep '^$*	' experiments/commits.tsv | cut -f2) $(COMMITS)/$*.git
 	git -C $(COMMITS)/$*.git update-ref HEAD $$(grep '^$*	' experiments/commits.tsv | cut -f4)
