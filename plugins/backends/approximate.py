@@ -58,6 +58,7 @@ METRIC = faiss.METRIC_INNER_PRODUCT
 ROWS_PER_ADD = 1024  # rows added between updates of the progress
 TRAINING_ROWS_PER_CLUSTER = 64  # training rows per cluster, as faiss recommends (39 … 256)
 CODE_FACTORIES = {"int8": "SQ8,RFlat", "binary": "RaBitQ,RFlat"}
+MAX_TRIAL_SECONDS = 300  # of the CPU for a trial; codes of many dimensions take minutes to train
 RESCORED_SUFFIX = ",RFlat"  # codes with the vectors beside them
 MIN_CODED_ROWS = 10_000  # rows from which codes are worth training
 
@@ -327,7 +328,7 @@ def build_index(vectors: Matrix, name: str, *, rescored: bool = True) -> FaissRo
 
 
 def check_factory(factory: str, dimensions: int) -> None:
-    """Raise for an index that kills its process, as HNSW0 does; try it with 1,000 rows."""
+    """Raise for an index that kills its process, as HNSW0, or never ends, as NSG0: try it."""
 
     def trial() -> bool:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # so few rows are warned of
@@ -341,8 +342,8 @@ def check_factory(factory: str, dimensions: int) -> None:
             index.search(rows[:2], 2)
         return True
 
-    if not in_child(trial, 0):
-        problem = f"faiss crashes with {flag('index', factory)}"
+    if not in_child(trial, MAX_TRIAL_SECONDS):
+        problem = f"faiss crashes or does not end with {flag('index', factory)}"
         raise wrong_usage(problem, "use hnsw, ivf, int8, binary, or other numbers")
 
 

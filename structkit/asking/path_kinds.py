@@ -216,7 +216,7 @@ KEY_NAME = re.compile(
     r"""
       \.(?: pem | key | p12 | pfx | pkcs12 | jks | keystore | kdbx? | ppk | ovpn | env | tfstate )$
     | ^\.env (?:\.|$) | ^(?: \. | _ )? (?: netrc | npmrc | pypirc | pgpass | htpasswd | dockercfg )$
-    | ^\.?git-credentials$
+    | ^\.?git-credentials$ | ^kubeconfig$ | ^service[-_]account [^.]* \.json$
     """,
     re.VERBOSE,
 )

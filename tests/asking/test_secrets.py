@@ -8,6 +8,7 @@ from tests.jsonl import write_files
 
 KEYS = "id_rsa id_rsa.old a/id_ed25519_sk server.pem tls.KEY x.p12 prod.env .env.local credentials"
 KEYS += " credentials.json app-secrets.yaml db_passwords.txt secrets.toml k8s/secret.yml .npmrc"
+KEYS += " kubeconfig service-account-prod.json"
 OTHERS = "id_rsa_parser.go secrets.py credentials.md keys.py environment.py pem.rs monkey.py env.ts"
 
 

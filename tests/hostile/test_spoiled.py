@@ -19,6 +19,8 @@ from hypothesis import strategies as st
 from numpy.lib import format as npy
 
 from structkit import html_variants, mask_entities, parse_trees
+from structkit.collecting.ignoring import Patterns
+from structkit.collecting.units import UNITS, Units, _collect_batch
 from structkit.collecting.walking import LeftOut, Walk, WalkOptions
 from structkit.embeddings.reading import read_embeddings
 from structkit.embeddings.vectors import EmbeddingRow
@@ -128,8 +130,93 @@ def masked(language):
     )  # fmt: skip
 
 
+def collected(path):
+    """The records of all units in a file, or in an archive, without an unexpected error."""
+    for unit in UNITS:
+        sources = [*Walk(WalkOptions()).sources([str(path)])]
+        done = _collect_batch(sources, Units(unit))
+        assert not [each for each in done.left_out if "report it" in each.remedy]
+        for line in done.output.splitlines():
+            orjson.loads(line)
+
+
+def inside(archive, name, **others):
+    """What reads an archive that holds a spoiled file of this name, and others."""
+
+    def read(path):
+        files = {name: path.read_bytes(), **others}
+        whole = path.with_name(archive)
+        whole.write_bytes(zipped(files))
+        collected(whole)
+
+    return read
+
+
+CELLS = [
+    {"cell_type": "markdown", "source": ["# Tea\n", "Green."], "metadata": {}},
+    {"cell_type": "code", "source": "x = 1", "outputs": [{"text": ["1"]}], "execution_count": 1},
+    {"cell_type": "raw", "source": [], "attachments": {"a.png": {}}},
+]
+LANGUAGE = {"language_info": {"name": "python"}, "kernelspec": {"language": "python"}}
+RST = (
+    "Tea\n===\n\n.. _hot:\n\nGreen `tea <a.rst>`_.\n\n.. code:: py\n\n   x\n\n"
+    "==  ==\na   b\n==  ==\n"
+)
+ADOC = "= Tea\n:toc:\n\n[[hot]]\n== Hot\n\n|===\n|a |b\n|===\n\n----\nx\n----\nterm:: what\n"
+YAML = "---\ntitle: 'Tea'\ntags: [a, b]\nlong: |\n  x\n---\n"
+TOML = '+++\ntitle = "Tea"\n[a.b]\nc = [1, 2]\n+++\n'
+PACKAGE = (
+    "<package><metadata><title>Tea</title></metadata><manifest><item id='a' href='a%20b.xhtml' "
+    "media-type='application/xhtml+xml'/></manifest><spine><itemref idref='a'/></spine></package>"
+)
+CONTAINER = '<rootfile full-path="b.opf" media-type="application/oebps-package+xml"/>'
+XHTML = b"<html xmlns='http://www.w3.org/1999/xhtml'><h1>Tea</h1></html>"
+DOCUMENTS = {
+    "notebook": ("a.ipynb", orjson.dumps({"cells": CELLS, "metadata": LANGUAGE, "nbformat": 4})),
+    "reStructuredText": ("a.rst", RST.encode()),
+    "AsciiDoc": ("a.adoc", ADOC.encode()),
+    "YAML": ("a.md", (YAML + MARKDOWN).encode()),
+    "TOML": ("a.md", (TOML + MARKDOWN).encode()),
+    "document": ("a.html", HTML.encode()),
+    "XHTML": ("a.xhtml", XHTML),
+    "text": ("a.txt", "One. Two!\r\n\r\nThree é.".encode()),
+    "crawl": ("a.warc", WEB),
+    "tar of documents": ("a.tar", tarred(mode="w")),
+}
+
 # the name of a file, what it holds, and what reads it
 READERS = {
+    **{name: (file, good, collected) for name, (file, good) in DOCUMENTS.items()},
+    "package of a book": (
+        "b.opf",
+        PACKAGE.encode(),
+        inside(
+            "a.epub", "b.opf", **{"META-INF/container.xml": CONTAINER.encode(), "a b.xhtml": XHTML}
+        ),
+    ),
+    "container of a book": (
+        "c.xml",
+        CONTAINER.encode(),
+        inside(
+            "a.epub", "META-INF/container.xml", **{"b.opf": PACKAGE.encode(), "a b.xhtml": XHTML}
+        ),
+    ),
+    "archived crawl": ("c.warc", WEB, inside("a.wacz", "archive/c.warc")),
+    "pages of an archived crawl": (
+        "p",
+        b'{"url":"http://a/0"}\n',
+        inside("a.wacz", "pages/pages.jsonl", **{"archive/c.warc": WEB}),
+    ),
+    "ignore file": (
+        "a",
+        b"*.py\n!/a/**/b\n[a-z]?\\ \n",
+        lambda path: Patterns.of(path.read_bytes().split(b"\n")),
+    ),
+    "table, .csv": (
+        "a.csv",
+        b'query,positive,label\n"a ""b""\n",c,1\n,"",2\n',
+        partial(of_tool, "sentence-transformers examples"),
+    ),
     "records": ("a.jsonl", GOOD, records),
     "records, gzip": ("a.jsonl.gz", gzip.compress(GOOD * 20, mtime=0), records),
     "records, Parquet": ("a.parquet", parquet([*map(orjson.loads, GOOD.splitlines())]), records),

@@ -8,6 +8,7 @@ from pathlib import Path
 import faiss
 import numpy as np
 import pytest
+from structkit_plugins.backends import approximate
 from structkit_plugins.backends.approximate import read_index
 
 from structkit import search
@@ -293,9 +294,13 @@ def test_a_rotation_changes_no_ranking(tmp_path, index):
         *((name, "faiss crashes") for name in ("HNSW0", "HNSW1", "RQ0x0", "PQ4x0", "RR0,Flat")),
         ("IVF1000,RQ0x0", "faiss crashes"),
         ("HNSW0,SQ8", "faiss crashes"),
+        *((name, "faiss crashes or does not end") for name in ("NSG0", "NSG1,Flat")),
     ],
 )
-def test_an_index_that_would_be_wrong_or_crash_is_refused(corpus, queries, index, problem):
+def test_an_index_that_would_be_wrong_or_crash_is_refused(
+    corpus, queries, index, problem, monkeypatch
+):
+    monkeypatch.setattr(approximate, "MAX_TRIAL_SECONDS", 2)
     faulthandler.disable()  # a child that crashes is no news
     with pytest.raises(UserError, match=problem) as refused:
         list(search(corpus, queries=queries, index=index))

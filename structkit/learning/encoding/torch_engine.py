@@ -107,7 +107,12 @@ class TorchEngine(Engine):
                 return [compute(inputs[at : at + size]) for at in range(0, len(inputs), size)]
             except (MemoryError, RuntimeError) as error:
                 if not lacks_memory(error):
-                    raise
+                    if not (isinstance(self.model, Encoder) and self.model.mixes_padding):
+                        raise
+                    # as Funnel, whose layers halve the states of an empty text to none
+                    shortest = min(map(len, inputs))
+                    problem = f"the model cannot read a text of {shortest} to {longest} tokens"
+                    raise UserError(problem, "leave it out, or use another model") from None
             if self.model.device.type == "cuda":
                 torch.cuda.empty_cache()  # frees blocks of other sizes
             if size == 1:

@@ -23,6 +23,7 @@ MIXING = {
     "ConvBert": {**SIZE, "embedding_size": 16, "conv_kernel_size": 3},
     "Funnel": {"vocab_size": 70, "d_model": 16, "n_head": 2, "d_head": 8, "d_inner": 32}
     | {"block_sizes": [1, 1], "num_decoder_layers": 1},
+    "Nystromformer": SIZE,
 }
 TEXTS = ["a b c", "a b c d e f g h", "x", "c d E f a b c d e f g h", "b a c"]
 
@@ -53,6 +54,19 @@ def test_an_embedding_does_not_depend_on_the_other_texts(tmp_path, name):
     np.testing.assert_allclose(together, alone, atol=1e-5)
     encoding.encoder.mixes_padding = False  # as it was: padding does change them
     assert np.abs(encoding.embed(TEXTS) - alone).max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "said"),
+    [
+        ("Funnel", MIXING["Funnel"], "cannot read a text of 2 to 5 tokens"),
+        ("Nystromformer", {**SIZE, "num_landmarks": 4, "segment_means_seq_len": 16}, 'text "a"'),
+    ],
+)
+def test_a_text_that_a_model_cannot_read_is_an_error(tmp_path, name, more, said):
+    folder = plain_folder(tmp_path / "model", random_model(name, more))
+    with pytest.raises(UserError, match=said):
+        encoding_of(str(folder), engine="torch", pooling="mean").embed(["", "a b c"])
 
 
 @pytest.mark.parametrize("name", ["Bert", "MPNet", "ModernBert", "Llama", "XLNet", "T5"])
