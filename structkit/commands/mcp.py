@@ -56,6 +56,8 @@ TOOL_ARGUMENTS = {
     "their best lines, and the end says what was left out.",
 }
 
+Globs = list[str] | str | None
+
 
 @dataclass(frozen=True)
 class AnswerText:
@@ -77,10 +79,8 @@ class AnswerText:
 
     def __str__(self) -> str:
         place = printable(f"{self.path}:{self.lines[0]}-{self.lines[1]}")
-        if self.use:
-            place += f" ({self.use})"
-        if self.calls:
-            place += f" (calls {self.calls})"
+        for about in (self.use, self.calls and f"calls {self.calls}"):
+            place += f" ({about})" if about else ""
         if self.also_in:
             place += f" (also in {printable(', '.join(self.also_in))})"
         return "\n".join([place, *(TEXT_INDENT + line for line in self.text.splitlines())])
@@ -142,7 +142,7 @@ class Tools:
         self,
         question: str,
         k: int = 10,
-        glob: list[str] | str | None = None,
+        glob: Globs = None,
         folder: str = "",
         kind: Kind | None = None,
         tokens: int = 2000,
@@ -162,7 +162,7 @@ class Tools:
         self,
         place: str,
         k: int = 10,
-        glob: list[str] | str | None = None,
+        glob: Globs = None,
         folder: str = "",
         tokens: int = 2000,
     ) -> Answers:
@@ -177,7 +177,7 @@ class Tools:
     def uses(
         self,
         name: str,
-        glob: list[str] | str | None = None,
+        glob: Globs = None,
         folder: str = "",
         tokens: int = 2000,
     ) -> Answers:
@@ -191,7 +191,7 @@ class Tools:
     def calls(
         self,
         name: str,
-        glob: list[str] | str | None = None,
+        glob: Globs = None,
         folder: str = "",
         tokens: int = 2000,
     ) -> Answers:
@@ -201,9 +201,7 @@ class Tools:
         """
         return self._answer(folder, glob, tokens, calls=name)
 
-    def _answer(
-        self, folder: str, glob: list[str] | str | None, tokens: int, **asked: Any
-    ) -> Answers:
+    def _answer(self, folder: str, glob: Globs, tokens: int, **asked: Any) -> Answers:
         """Return the answers, and a note of what was left out or why there are none."""
         from structkit.asking.budget import shorten
 
