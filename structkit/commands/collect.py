@@ -209,7 +209,9 @@ def write_collected(settings: Settings, options: CollectOptions) -> None:
 class LeftOuts(Rejects):
     """Skipped files, counted by reason; an unreadable one may end the command."""
 
-    noun, verb, most = "path", "left out", 8
+    noun = "path"
+    verb = "left out"
+    max_reasons = 8
 
     def leave(self, left: LeftOut) -> None:
         """Count one, or stop."""

@@ -126,7 +126,7 @@ class Settings:
             parse_split(self.split)
 
 
-def pair(settings: Settings, *, whole: bool = True) -> Stage:
+def pair(settings: Settings, *, whole_input: bool = True) -> Stage:
     """Add `query` and `positive`, taken from two fields of each record.
 
     By default docstring and code, one of the bullets and the description of a product, query and
@@ -142,13 +142,13 @@ def pair(settings: Settings, *, whole: bool = True) -> Stage:
     [('Add.', 'def f(a, b): return a + b')]
     """
     seed = settings.seed
-    judged, hard, teacher = None, None, None
+    judged = hard = teacher = None
     plain = partial(_examples, settings=settings)
     if settings.teacher is not None:
         from structkit.pairs.negatives import Teacher
 
         teacher = Teacher(settings.teacher)
-    then: list[RecordsStep] = []  # parts that must know all records
+    later_steps: list[RecordsStep] = []  # parts that must know all records
     if settings.corpus is not None:
         from structkit.pairs.negatives import Corpus, HardNegatives, Judged
         from structkit.scoring.qrels import read_qrels
@@ -161,26 +161,29 @@ def pair(settings: Settings, *, whole: bool = True) -> Stage:
             text = partial(judged_query_text, settings=settings)
             # a run gives the negatives, too
             judged = Judged(path, qrels, corpus, text, 0 if run else count, seed)
-            if whole:  # of a shard, some queries are elsewhere
-                then.append(judged.all_known)
+            if whole_input:  # of a shard, some queries are elsewhere
+                later_steps.append(judged.all_known)
         if run:
             count = 1 if count is None else count
             depth, margin = settings.depth, settings.margin
             hard = HardNegatives(run, corpus, qrels, depth, count, margin, seed, teacher)
-        corpus.read(*([partial(_note, hard, partial(plain, judged=None))] if hard else []))
+        if hard:
+            corpus.read(partial(_note, hard, partial(plain, judged=None)))
+        else:
+            corpus.read()
     if settings.dedupe:
-        then.append(drop_repeated)
+        later_steps.append(drop_repeated)
     if settings.split is not None:
         by = settings.split_by
-        then.append(partial(add_split, splits=parse_split(settings.split), by=by, seed=seed))
+        later_steps.append(partial(add_split, splits=parse_split(settings.split), by=by, seed=seed))
     plain = partial(plain, judged=judged)
     each = partial(plain, hard=hard, teacher=teacher)
     first = partial(_note, hard, plain) if hard else None
 
-    def after(records: Iterable[Record]) -> Iterator[Record]:
-        return reduce(lambda made, part: part(made), then, iter(records))
+    def run_steps(records: Iterable[Record]) -> Iterator[Record]:
+        return reduce(lambda records, step: step(records), later_steps, iter(records))
 
-    return Stage(each, after if then else None, first=first)
+    return Stage(each, run_steps if later_steps else None, first=first)
 
 
 def _note(
@@ -199,12 +202,12 @@ def _examples(
     teacher: Teacher | None = None,
 ) -> Iterator[Record]:
     """Yield the examples of a record or, with judgements, of a query."""
-    found = judged.examples(record) if judged else [{**record, **example(record, settings)}]
-    for each in found:
+    examples = judged.examples(record) if judged else [{**record, **example(record, settings)}]
+    for item in examples:
         if settings.split_by is not None:
-            group_of(each, settings.split_by)  # or the record is rejected
-        made = {**each, **hard.negatives(each)} if hard else each
-        yield teacher(made) if teacher else made
+            group_of(item, settings.split_by)  # or the record is rejected
+        completed = {**item, **hard.negatives(item)} if hard else item
+        yield teacher(completed) if teacher else completed
 
 
 def example(record: Record, settings: Settings) -> Record:
@@ -215,23 +218,26 @@ def example(record: Record, settings: Settings) -> Record:
     {'query': 'Red', 'positive': 'title : Cup text : A cup.'}
     """
     query, positive = _query_and_document(record, settings)
-    asked = field_text(record, query, settings.seed, "query")
+    query_text = field_text(record, query, settings.seed, "query")
     if query == "docstring" and isinstance(record.get(positive), str):
         record = {**record, positive: without_docstring(record[positive], record)}
     if settings.positive_template is not None:
-        return {"query": asked, "positive": fill_template(settings.positive_template, record)}
-    return {"query": asked, "positive": field_text(record, positive, settings.seed, "positive")}
+        return {"query": query_text, "positive": fill_template(settings.positive_template, record)}
+    return {
+        "query": query_text,
+        "positive": field_text(record, positive, settings.seed, "positive"),
+    }
 
 
 def _query_and_document(record: Record, settings: Settings) -> tuple[str, str]:
     """Return the fields of a record that hold its query and its document."""
     if settings.query and settings.positive:
         return settings.query, settings.positive
-    for side, name in ((1, settings.positive), (0, settings.query)):
-        kinds = [kind for kind in QUERY_AND_DOCUMENT_FIELDS if (name or kind[side]) == kind[side]]
-        for kind in kinds:
-            if kind[side] in record:
-                return settings.query or kind[0], settings.positive or kind[1]
+    # a record's document says more about its kind than its query
+    for side, given in ((1, settings.positive), (0, settings.query)):
+        for fields in QUERY_AND_DOCUMENT_FIELDS:
+            if fields[side] in record and given in (None, "", fields[side]):
+                return settings.query or fields[0], settings.positive or fields[1]
     if settings.positive_template and settings.query:
         return settings.query, "positive"
     raise UserError(
@@ -258,18 +264,18 @@ def corpus_text(record: Record, settings: Settings) -> str:
 def field_text(record: Record, field: str, seed: int, setting: str) -> str:
     """Return the text in a field; from a list, one nonempty item drawn by `(seed, id)`."""
     value = record.get(field)
-    another = f"name another with {flag(setting)}"
+    remedy = f"name another with {flag(setting)}"
     if isinstance(value, str) and field in LIST_FIELDS:
         value = value.splitlines()
     if isinstance(value, list):
-        if other := [json_kind(item) for item in value if not isinstance(item, str)]:
+        if other_kinds := [json_kind(item) for item in value if not isinstance(item, str)]:
             raise UserError(
-                f'field "{field}" is a list with {other[0]}, not of strings alone', another
+                f'field "{field}" is a list with {other_kinds[0]}, not of strings alone', remedy
             )
-        full = [item for item in value if item.strip()]
-        value = random_for(seed, record["id"], field).choice(full) if full else ""
+        nonempty = [item for item in value if item.strip()]
+        value = random_for(seed, record["id"], field).choice(nonempty) if nonempty else ""
     else:
-        value = text_field(record, field, f"{another}, or {leave_out()}", named=True)
+        value = text_field(record, field, f"{remedy}, or {leave_out()}", named=True)
     if not value.strip():
         raise UserError(f'field "{field}" is empty', leave_out())
     return str(value)
@@ -303,10 +309,12 @@ REFUSED_OPTIONS = {"queries": ("files", "workers"), "dedupe": ("shard",), "split
 
 
 def _main(settings: Settings, options: WorkerOptions) -> None:
-    for name, others in REFUSED_OPTIONS.items():
-        for each in settings_of(type(options)) if getattr(settings, name) else ():
-            if each.name in others and each.is_given(each.given_value(options)):
-                raise wrong_usage(f"{flag(name)} takes no {each.spell()}", "leave one out")
+    for name, refused in REFUSED_OPTIONS.items():
+        if not getattr(settings, name):
+            continue
+        for option in settings_of(type(options)):
+            if option.name in refused and option.is_given(option.given_value(options)):
+                raise wrong_usage(f"{flag(name)} takes no {option.spell()}", "leave one out")
     stream = Stream.of(
         options,
         settings,
@@ -314,7 +322,7 @@ def _main(settings: Settings, options: WorkerOptions) -> None:
         beside=[settings.qrels, settings.corpus, settings.negatives_from, settings.teacher],
         workers=options.workers or 1,  # it is cheap
     )
-    stream.run(pair(settings, whole=options.shard is None), label="pair")
+    stream.run(pair(settings, whole_input=options.shard is None), label="pair")
 
 
 COMMAND = Command(

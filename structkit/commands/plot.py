@@ -61,11 +61,12 @@ def new_figure(path: str, size: tuple[float, float]) -> Iterator[Any]:
     with chdir(Path(__file__).parent):  # matplotlib reads the settings in the current folder
         matplotlib = require("matplotlib", "plot")
         figure_class = require("matplotlib.figure", "plot").Figure
-    plain = {"svg.hashsalt": "structkit", "font.size": 10, "text.parse_math": False}
-    ending, picture = Path(path).suffix, io.BytesIO()
+    parameters = {"svg.hashsalt": "structkit", "font.size": 10, "text.parse_math": False}
+    ending = Path(path).suffix
+    picture = io.BytesIO()
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(plain)
+        matplotlib.rcParams.update(parameters)
         figure = figure_class(figsize=size, layout="constrained")
         yield figure
         metadata = {"Date": None} if ending == ".svg" else None
@@ -102,16 +103,17 @@ def embeddings(settings: EmbeddingsSettings) -> None:
     At most `sample` rows of each file are drawn, by seed. Source: van der Maaten, Hinton, 2008;
     SANTA, fig. 4; SEAL, fig. 3.
     """
-    named = printable_names(settings.files)
-    drawn = [sample_rows(*each, settings) for each in zip(settings.files, named, strict=True)]
-    points = project(drawn, settings.seed)
+    names = printable_names(settings.files)
+    files = zip(settings.files, names, strict=True)
+    samples = [sample_rows(file, name, settings) for file, name in files]
+    points = project(samples, settings.seed)
 
     with new_figure(settings.output, (5, 5)) as figure:
         axes = figure.subplots()
-        rows = zip(named, points, cycle_styles(POINT_MARKERS, COLORS), strict=False)
+        rows = zip(names, points, cycle_styles(POINT_MARKERS, COLORS), strict=False)
         for name, part, (marker, color) in rows:
-            look = {"s": 14, "marker": marker, "color": color, "alpha": 0.7, "label": name}
-            axes.scatter(part[:, 0], part[:, 1], **look)
+            style = {"s": 14, "marker": marker, "color": color, "alpha": 0.7, "label": name}
+            axes.scatter(part[:, 0], part[:, 1], **style)
         axes.set(xticks=[], yticks=[])
         axes.legend()
 
@@ -122,12 +124,12 @@ def sample_rows(file: str, name: str, settings: EmbeddingsSettings) -> Floats:
 
     from structkit.embeddings.reading import read_embeddings
 
-    found = read_embeddings([file])
-    rows = np.arange(len(found.ids))
+    loaded = read_embeddings([file])
+    rows = np.arange(len(loaded.ids))
     if len(rows) > settings.sample:
         generator = np.random.default_rng(key(settings.seed, name))
         rows = np.sort(generator.choice(rows, settings.sample, replace=False))
-    return np.asarray(found.vectors[rows], np.float64)
+    return np.asarray(loaded.vectors[rows], np.float64)
 
 
 def project(parts: Sequence[Floats], seed: int) -> list[Floats]:
@@ -145,7 +147,8 @@ def project(parts: Sequence[Floats], seed: int) -> list[Floats]:
         raise UserError("all embeddings are equal, so there is nothing to draw", "give others")
     rows = rows - rows.mean(axis=0)  # for PCA: small differences of large numbers count
     rows = np.pad(rows / np.abs(rows).max(), ((0, 0), (0, max(0, 2 - rows.shape[1]))))
-    perplexity, state = min(30, (len(rows) - 1) / 3), key(seed, "tsne") % 2**32
+    perplexity = min(30, (len(rows) - 1) / 3)
+    state = key(seed, "tsne") % 2**32
     manifold = require("sklearn.manifold", "plot")
     reduced = manifold.TSNE(init="pca", perplexity=perplexity, random_state=state)
     ends = np.cumsum([len(part) for part in parts])[:-1]
@@ -187,15 +190,17 @@ def ranks(settings: RanksSettings) -> None:
     from structkit.scoring.runs import read_run
 
     judged = None if settings.qrels == "self" else read_qrels(settings.qrels)
-    of_runs: dict[str, Floats] = {}
+    probabilities_of: dict[str, Floats] = {}
     for name, run in zip(printable_names(settings.runs), map(read_run, settings.runs), strict=True):
         relevant = self_judgements(run) if judged is None else judged
-        fits = settings.temperature or fitted_temperature(run, relevant)
-        of_runs[f"{name} (temperature {fits:.2g})"] = probabilities(run, relevant, fits)
+        temperature = settings.temperature or fitted_temperature(run, relevant)
+        probabilities_of[f"{name} (temperature {temperature:.2g})"] = probabilities(
+            run, relevant, temperature
+        )
 
     with new_figure(settings.output, (6, 4)) as figure:
         axes, edges = figure.subplots(), np.linspace(0, 1, HISTOGRAM_BARS + 1)
-        rows = zip(of_runs.items(), cycle_styles(LINE_STYLES, COLORS), strict=False)
+        rows = zip(probabilities_of.items(), cycle_styles(LINE_STYLES, COLORS), strict=False)
         for (name, values), (line, color) in rows:
             share = np.histogram(values, edges)[0] / len(values)
             axes.stairs(share, edges, linestyle=line, linewidth=1.8, color=color, label=name)
@@ -221,13 +226,14 @@ def losses(settings: LossesSettings) -> None:
     for name, file in zip(printable_names(settings.files), settings.files, strict=True):
         log = os.path.join(file, LOSSES_FILE) if os.path.isdir(file) else file
         for record in Records.read([log]):
-            for part, value in record.items():
-                measure = part.replace("held_out_", ", held-out ").removeprefix("loss")
-                if measure and measure == part:
+            for field, value in record.items():
+                measure = field.replace("held_out_", ", held-out ").removeprefix("loss")
+                if measure and measure == field:  # no loss
                     continue
-                if all(isinstance(each, int | float) for each in (value, record.get("step"))):
+                step = record.get("step")
+                if isinstance(value, int | float) and isinstance(step, int | float):
                     steps, values = curves.setdefault(name + measure, ([], []))
-                    steps.append(record["step"])
+                    steps.append(step)
                     values.append(value)
     if not curves:
         raise UserError(
@@ -259,24 +265,29 @@ def trees(settings: TreesSettings) -> None:
     """Draw the trees of the first record side by side, one for each field."""
     records = Records.read(settings.files)
     try:
-        found = {
+        trees_by_title = {
             f"{record['id']}: {field}": tree
             for record in islice(records, 1)
             for field, tree in trees_of(record, settings.field).items()
         }
     except UserError as error:
         raise records.place(error) from None
-    if not found:
+    if not trees_by_title:
         raise UserError("there are no records", "name a file that has some").at(records.lines.file)
-    drawn = [(title, tree, *node_positions(tree)) for title, tree in found.items()]
+    layouts = [(title, tree, *node_positions(tree)) for title, tree in trees_by_title.items()]
 
     # inches of trees whose words do not touch
-    letters = (len(tree.words) * max(5, 2 + max(map(len, tree.words))) for tree in found.values())
-    width = max(4.0, LETTER_INCHES * sum(letters))
-    height = LEVEL_INCHES * (3 + max(float(y.max()) for *_, y in drawn))
+    letters = 0
+    for tree in trees_by_title.values():
+        longest_word = max(map(len, tree.words))
+        letters += len(tree.words) * max(5, 2 + longest_word)
+    width = max(4.0, LETTER_INCHES * letters)
+    height = LEVEL_INCHES * (3 + max(float(y.max()) for *_, y in layouts))
     with new_figure(settings.output, (width, height)) as figure:
-        for axes, each in zip(figure.subplots(1, len(drawn), squeeze=False)[0], drawn, strict=True):
-            draw_tree(axes, *each)
+        for axes, layout in zip(
+            figure.subplots(1, len(layouts), squeeze=False)[0], layouts, strict=True
+        ):
+            draw_tree(axes, *layout)
 
 
 def trees_of(record: Record, fields: Sequence[str]) -> dict[str, Tree]:
@@ -287,7 +298,7 @@ def trees_of(record: Record, fields: Sequence[str]) -> dict[str, Tree]:
     if not fields:
         remedy = f"make trees with {program('parse-trees')}, or name {flag('field')}"
         text_field(record, "tree", remedy)
-    return {each: read_tree(text_field(record, each, named=True)) for each in fields}
+    return {field: read_tree(text_field(record, field, named=True)) for field in fields}
 
 
 def draw_tree(axes: Any, title: str, tree: Tree, x: Floats, y: Floats) -> None:

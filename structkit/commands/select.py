@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -149,24 +150,25 @@ class Changes:
     `rename` is OLD=NEW, what `set` gives (FIELD=TEXT or FIELD:=JSON) is the same for all records.
 
     >>> settings = Settings(strip=("a=[.]$",), fields="a,b", rename=("b=c",), set=("n:=1",))
-    >>> Changes(settings).made({"a": "x.", "b": 2, "d": 3})
+    >>> Changes(settings).apply({"a": "x.", "b": 2, "d": 3})
     {'a': 'x', 'c': 2, 'n': 1}
     """
 
     def __init__(self, settings: Settings) -> None:
         self.fields = settings.fields.split(",") if settings.fields is not None else []
         self.rename = dict(_sides(text, "rename", "OLD=NEW") for text in settings.rename)
-        new = [*self.rename.values()]
-        for twice in {name for name in new if new.count(name) > 1}:
-            raise wrong_usage(f"{flag('rename')} names {twice} twice", "leave one out")
+        new_names = [*self.rename.values()]
+        for name in new_names:
+            if new_names.count(name) > 1:
+                raise wrong_usage(f"{flag('rename')} names {name} twice", "leave one out")
         cuts = [_sides(text, "strip", "FIELD=REGEX") for text in settings.strip]
         self.strip = [(name, pattern_of(pattern, "strip")) for name, pattern in cuts]
         sides = [_sides(text, "set", "FIELD=TEXT or FIELD:=JSON") for text in settings.set]
-        self.values = dict(_value_to_set(*each) for each in sides)
+        self.values = dict(_value_to_set(*name_and_text) for name_and_text in sides)
         # the fields that records are expected to have
         self.names = [*(name for name, _ in self.strip), *self.fields, *self.rename]
 
-    def made(self, record: Record) -> Record:
+    def apply(self, record: Record) -> Record:
         """Return the changed record; the given one is not modified."""
         for name, pattern in self.strip:
             if isinstance(text := record.get(name), str):
@@ -175,11 +177,11 @@ class Changes:
             values = ((name, lookup(record, name)) for name in self.fields)
             record = {name: value for name, value in values if value is not ABSENT}
         if self.rename:
-            new = {name for old, name in self.rename.items() if old in record}
+            replaced = {name for old, name in self.rename.items() if old in record}
             record = {
                 self.rename.get(name, name): value
                 for name, value in record.items()
-                if name in self.rename or name not in new
+                if name in self.rename or name not in replaced
             }
         return {**record, **self.values}
 
@@ -223,29 +225,31 @@ class Partners:
     expected: bool = True
 
     @classmethod
-    def read(cls, path: str, on: str, *, whole: bool = True, expected: bool = True) -> Partners:
+    def read(
+        cls, path: str, on: str, *, keep_records: bool = True, expected: bool = True
+    ) -> Partners:
         """Read a file's records (or only ids); `on`: a field or OURS=THEIRS."""
         ours, _, theirs = on.partition("=")
-        of_values: dict[str, Record] = {}
+        records_by_value: dict[str, Record] = {}
         records = Records(Lines([path]), numbered=False)
         for record in records:
-            name = identity(record, theirs or ours)
-            if name is None:
+            value = identity(record, theirs or ours)
+            if value is None:
                 raise records.place(
                     UserError(
                         f'field "{theirs or ours}" is missing, or neither text nor number',
                         f"name the field that matches our {ours}: {flag('on', f'{ours}=FIELD')}",
                     )
                 )
-            if whole and name in of_values:
+            if keep_records and value in records_by_value:
                 raise records.place(
                     UserError(
-                        f'{theirs or ours} "{name}" occurs twice',
+                        f'{theirs or ours} "{value}" occurs twice',
                         f"keep one of each in the file of {flag('join')}",
                     )
                 )
-            of_values[name] = record if whole else {}
-        return cls(path, ours, of_values, expected)
+            records_by_value[value] = record if keep_records else {}
+        return cls(path, ours, records_by_value, expected)
 
     def join(self, record: Record) -> Record | None:
         """Return the record with its partner's fields that it lacks; None without a partner."""
@@ -275,16 +279,17 @@ class Selection:
         self.conditions: list[Condition | Partners] = [*map(Condition.parse, settings.where)]
         for paths, expected in ((settings.in_, True), (settings.not_in, False)):
             self.conditions += [
-                Partners.read(path, settings.on, whole=False, expected=expected) for path in paths
+                Partners.read(path, settings.on, keep_records=False, expected=expected)
+                for path in paths
             ]
-        self._alone: Counter[str] = Counter()
-        fields = [each.field for each in (*self.conditions, *self.joins)]
-        self._unseen = dict.fromkeys([*fields, *self.changes.names])  # that no record had so far
+        self._without_partner: Counter[str] = Counter()
+        fields = [part.field for part in (*self.conditions, *self.joins)]
+        self._missing_fields = dict.fromkeys([*fields, *self.changes.names])
         self._first: Record = {}
 
     def choose(self, record: Record) -> Iterator[Record]:
         """Yield the record, if it passes all conditions."""
-        self._note(record)
+        self._note_fields(record)
         for condition in self.conditions:
             if not condition.passes(record):
                 return
@@ -295,32 +300,34 @@ class Selection:
         for record in self._limit(records):
             for partners in self.joins:
                 joined = partners.join(record)
-                self._alone[partners.path] += joined is None
+                self._without_partner[partners.path] += joined is None
                 record = joined or record
-            self._note(record)
-            yield self.changes.made(record)
-        for path, count in (+self._alone).items():
+            self._note_fields(record)
+            yield self.changes.apply(record)
+        for path, count in (+self._without_partner).items():
             say(f"{format_count(count, 'record')} without a partner in {path}")
-        for name in self._unseen if self._first else ():
+        for name in self._missing_fields if self._first else ():
             hint = guess(name, self._first)
             say(f'no record has the field "{name}"; {hint}the first has: {", ".join(self._first)}')
 
-    def _note(self, record: Record) -> None:
+    def _note_fields(self, record: Record) -> None:
         """Mark the record's fields as seen."""
-        if self._unseen:
+        if self._missing_fields:
             self._first = self._first or record
-            for name in [name for name in self._unseen if lookup(record, name) is not ABSENT]:
-                del self._unseen[name]
+            for name in [
+                name for name in self._missing_fields if lookup(record, name) is not ABSENT
+            ]:
+                del self._missing_fields[name]
 
     def _limit(self, records: Iterable[Record]) -> Iterable[Record]:
         if self.settings.head:
             return islice(records, self.settings.head)
         if count := self.settings.sample:
-            drawn = heapq.nsmallest(count, enumerate(records), lambda each: self._lot(each[1]))
-            return (record for _, record in sorted(drawn, key=lambda each: each[0]))
+            drawn = heapq.nsmallest(count, enumerate(records), lambda row: self._draw_key(row[1]))
+            return (record for _, record in sorted(drawn, key=itemgetter(0)))
         return records
 
-    def _lot(self, record: Record) -> tuple[int, bytes]:
+    def _draw_key(self, record: Record) -> tuple[int, bytes]:
         """Return the sort key of the draw; records with the same id are drawn by content."""
         content = dump(record)
         name = identity(record, "id")

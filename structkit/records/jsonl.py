@@ -19,7 +19,7 @@ from codecs import BOM_UTF8
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from itertools import chain, count, islice
+from itertools import count, islice
 from types import GeneratorType
 from typing import Any, BinaryIO, Protocol
 
@@ -92,9 +92,8 @@ def read_pieces(name: str, size: int = READ_BYTES) -> Generator[bytes]:
                 while data := handle.read1(size):
                     yield data
             except gzip.BadGzipFile as error:
-                if head.startswith(GZIP_MAGIC) and "Not a gzipped" in str(
-                    error
-                ):  # its beginning is
+                is_gzip = head.startswith(GZIP_MAGIC)
+                if is_gzip and "Not a gzipped" in str(error):
                     raise gzip.BadGzipFile("other data follows its compressed data") from None
                 raise
 
@@ -119,12 +118,12 @@ def _parquet_lines(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _row_line(row: dict[str, Any]) -> bytes:
-    there = {name: value for name, value in row.items() if value is not None}
+    values = {name: value for name, value in row.items() if value is not None}
     with suppress(orjson.JSONEncodeError):
-        line = orjson.dumps(there, _json_default, orjson.OPT_APPEND_NEWLINE)
+        line = orjson.dumps(values, _json_default, orjson.OPT_APPEND_NEWLINE)
         if b"null" not in line:  # as orjson writes NaN
             return line
-    for name, value in there.items():
+    for name, value in values.items():
         try:
             json.dumps(value, allow_nan=False, default=_json_default)
         except ValueError as error:
@@ -133,7 +132,7 @@ def _row_line(row: dict[str, Any]) -> bytes:
                 f'column "{name}" holds {"bytes, not UTF-8" if cut else "NaN or infinity"}',
                 "convert it, or take it out",
             ) from None
-    return orjson.dumps(there, _json_default, orjson.OPT_APPEND_NEWLINE)
+    return orjson.dumps(values, _json_default, orjson.OPT_APPEND_NEWLINE)
 
 
 def _json_default(value: object) -> str:
@@ -180,8 +179,9 @@ class Lines:
     is too long raises, and ends the reading.
     """
 
-    def __init__(self, files: Sequence[str] = (), piece: int = READ_BYTES) -> None:
-        self.files, self.piece = list(files) or ["-"], piece
+    def __init__(self, files: Sequence[str] = (), piece_bytes: int = READ_BYTES) -> None:
+        self.files = list(files) or ["-"]
+        self.piece_bytes = piece_bytes
         self.file = input_name(self.files[0])
         self.line = self.number = self.bytes = 0
         for name in self.files:
@@ -194,56 +194,56 @@ class Lines:
     def __iter__(self) -> Iterator[bytes]:
         maximum = max_record_bytes()
         for block in self.blocks():
-            for place, line in enumerate(block.lines(), 1):
-                self.line, self.number = block.line + place, block.number + place
+            for offset, line in enumerate(block.lines(), 1):
+                self.line, self.number = block.line + offset, block.number + offset
                 if len(line) > maximum:
                     raise too_long().at(self.file)
                 yield line
 
-    least = 1
-    """Bytes of a file that a block has at least, the last one excepted."""
+    min_block_bytes = 1
+    """Minimum bytes of a block, except the last one of a file."""
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the same lines in blocks of at least `least` bytes, as available.
+        """Yield the same lines in blocks of at least `min_block_bytes`, as available.
 
         A line that is too long is cut to one byte more than a line may have.
         """
         for name in self.files:
             self.file, self.line = input_name(name), 0
-            with closing(read_pieces(name, self.piece)) as read:
-                yield from self._blocks_of(read)
+            with closing(read_pieces(name, self.piece_bytes)) as pieces:
+                yield from self._blocks_of(pieces)
 
-    def _blocks_of(self, read: Iterator[bytes]) -> Iterator[Block]:
-        most = max_record_bytes()
-        parts: list[bytes] = []
+    def _blocks_of(self, pieces: Iterator[bytes]) -> Iterator[Block]:
+        maximum = max_record_bytes()
+        held: list[bytes] = []
         size = unfinished = 0  # bytes of the parts, and of the line at their end
-        passing = False  # over the rest of a line that is too long
+        is_skipping = False  # over the rest of a line that is too long
         fault: UserError | None = None
         while True:
             try:
-                data = next(read, b"")
+                data = next(pieces, b"")
             except (OSError, EOFError, zlib.error, UserError) as error:
                 known = error if isinstance(error, UserError) else cannot_read(error)
                 fault, data = known.at(self.file), b""
             self.bytes += len(data)
-            if passing and data:
+            if is_skipping and data:
                 _, line_end, data = data.partition(b"\n")
-                passing = not line_end
+                is_skipping = not line_end
                 if not data:
                     continue
             end = data.rfind(b"\n") + 1
             size += len(data)
             unfinished = len(data) - end + (0 if end else unfinished)
-            if unfinished > most and not end:
-                yield from self._counted(_cut(b"".join((*parts, data)), most))
-                parts, size, unfinished, passing = [], 0, 0, True
-            elif data and (size < self.least or not end):
-                parts.append(data)
+            if unfinished > maximum and not end:
+                yield from self._counted(_cut(b"".join((*held, data)), maximum))
+                held, size, unfinished, is_skipping = [], 0, 0, True
+            elif data and (size < self.min_block_bytes or not end):
+                held.append(data)
             else:
-                whole = b"".join((*parts, memoryview(data)[:end]))  # copied once, not three times
+                whole = b"".join((*held, memoryview(data)[:end]))  # copied once, not three times
                 if fault:  # the lines before it are not lost
                     whole = whole[: whole.rfind(b"\n") + 1]
-                parts, size = [data[end:]], len(data) - end
+                held, size = [data[end:]], len(data) - end
                 if whole:
                     yield from self._counted(whole)
                 if not data:
@@ -296,9 +296,9 @@ class ReplayBuffer:
         yield from map(self._file.read, self._sizes)
 
 
-def _cut(data: bytes, most: int) -> bytes:
-    """Yield whole lines, and enough of an unfinished one to show that it is too long."""
-    return data[: data.rfind(b"\n") + 1 + most + 1] + b"\n"
+def _cut(data: bytes, maximum: int) -> bytes:
+    """Return whole lines, and enough of an unfinished one to show that it is too long."""
+    return data[: data.rfind(b"\n") + 1 + maximum + 1] + b"\n"
 
 
 def total_bytes(files: Iterable[str]) -> int | None:
@@ -356,13 +356,12 @@ class Records:
         self._at = -1  # the last line's index in its block
         self._numbers = count()
         self._rest = zip(self._block.lines(), self._numbers, strict=False)
-        self.hands_over: Callable[[], bool] = lambda: (
-            False
-        )  # whether `remaining_blocks` gets the rest
+        # whether other processes get the rest, by `remaining_blocks`
+        self.hands_over: Callable[[], bool] = lambda: False
 
-    def remaining_blocks(self, least: int) -> Iterator[Block]:
+    def remaining_blocks(self, min_bytes: int) -> Iterator[Block]:
         """Return the blocks that are not read yet, each of at least so many bytes."""
-        self.lines.least = least
+        self.lines.min_block_bytes = min_bytes
         return self._blocks
 
     def look_ahead(self, look: Callable[[Record], None]) -> None:
@@ -428,12 +427,13 @@ class Records:
     def _block_records(self) -> Iterator[Record]:
         """Yield the records that are left in the block."""
         block, shard, loads = self._block, self.shard, orjson.loads
-        numbered, most = self.numbered, max_record_bytes()
+        numbered = self.numbered
+        maximum = max_record_bytes()
         for line, self._at in self._rest:  # noqa: B020 the place stays known
             if shard and (block.number + self._at) % shard.count != shard.index:
                 continue
             self.raw = line
-            if len(line) > most:
+            if len(line) > maximum:
                 self.count += 1
                 self.raw = line[:MAX_REJECT_BYTES]
                 raise self.place(too_long())
@@ -454,9 +454,10 @@ class Records:
                 )
             for value in record.values():
                 kind = type(value)  # the usual record has texts and small numbers only
-                if kind is not str and (
-                    kind in _NESTED_TYPES
-                    or (kind is float and not -_MAX_EXACT < value < _MAX_EXACT)
+                if kind is str:
+                    continue
+                if kind in _NESTED_TYPES or (
+                    kind is float and not -_MAX_EXACT < value < _MAX_EXACT
                 ):
                     record = self._exact(record, line)
                     break
@@ -624,17 +625,19 @@ def accepted(
             raise error  # wrong usage, or a file that cannot be read: no record is to blame
         reject(Rejected(rows.place(error), rows.raw))
 
-    def apart(records: list[Record]) -> list[Any]:
+    def results_of(records: list[Record]) -> list[Any]:
         try:
             return list(each(records))
         except Exception as error:
             if not (fault := fault_of(error)):
                 raise
-            return [fault] if len(records) == 1 else [*chain(*(apart([one]) for one in records))]
+            if len(records) == 1:
+                return [fault]
+            return [result for record in records for result in results_of([record])]
 
     if batch:
         assert isinstance(rows, Records)
-        for result in rows.map_batches(apart, batch):
+        for result in rows.map_batches(results_of, batch):
             if isinstance(result, UserError):
                 refuse(result)
             else:
@@ -683,5 +686,5 @@ class Stage:
         """Yield the results of records, in order."""
         if self.first:
             records.look_ahead(self.first)
-        found = accepted(self.each, records, reject, self.batch)
-        return self.then(found) if self.then else found
+        results = accepted(self.each, records, reject, self.batch)
+        return self.then(results) if self.then else results

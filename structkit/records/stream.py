@@ -58,17 +58,20 @@ def map_in_order(
     `make` returns the work anew, for this process or others. Without a number of `workers`, tasks
     are worked on here until their bytes are many.
     """
-    tasks, work, most, done = iter(tasks), make(), worker_count(workers), 0
-    while most == 1 or not workers and done <= PARALLEL_BATCH_BYTES:
+    tasks = iter(tasks)
+    work = make()
+    processes = worker_count(workers)
+    finished_bytes = 0
+    while processes == 1 or not workers and finished_bytes <= PARALLEL_BATCH_BYTES:
         try:
             task = next(tasks)
         except StopIteration:
             return
         yield work(task)
-        done += size(task)
+        finished_bytes += size(task)
     from structkit.records.workers import Pool  # which little input does not need
 
-    yield from Pool(most, make()).results(tasks)
+    yield from Pool(processes, make()).results(tasks)
 
 
 @settings_class
@@ -130,8 +133,9 @@ class WorkerOptions(Options):
 class Rejects:
     """Destination of rejected records: an error, a file, or a count on stderr."""
 
-    noun, verb = "record", "rejected"
-    most = 3  # reasons to name
+    noun = "record"
+    verb = "rejected"
+    max_reasons = 3  # reasons to name
 
     def __init__(self, on_error: str = "fail", path: str | None = None) -> None:
         self.skip = on_error == "skip"
@@ -153,9 +157,11 @@ class Rejects:
         """Say how many records there are, and why, unless it was said."""
         if (total := self.reasons.total()) and not self._silent:
             self._silent = True
-            common = [f"{count:,} x {text}" for text, count in self.reasons.most_common(self.most)]
-            more = "; …" if len(self.reasons) > self.most else ""
-            say(f"{format_count(total, self.noun)} {self.verb} ({'; '.join(common)}{more})")
+            common = self.reasons.most_common(self.max_reasons)
+            reasons = [f"{count:,} x {text}" for text, count in common]
+            if len(self.reasons) > len(common):
+                reasons.append("…")
+            say(f"{format_count(total, self.noun)} {self.verb} ({'; '.join(reasons)})")
 
     def add(self, rejected: Rejected) -> None:
         """Keep the rejected record, or stop."""
@@ -213,19 +219,22 @@ class Stream:
     @classmethod
     def of(cls, options: Options, settings: Any, **others: Any) -> Stream:
         """Return the stream of options; files that the settings read are never written."""
-        own = {each.name for each in fields(cls)}
-        given = {name: value for name, value in vars(options).items() if name in own}
+        names = {field.name for field in fields(cls)}
+        given = {name: value for name, value in vars(options).items() if name in names}
         given["shard"] = None if options.shard is None else Shard.parse(options.shard)
         given["beside"] = [path for _, path in files_of([settings], "reads")]
         return cls(**given | others)
 
     def __post_init__(self) -> None:
         files = self.files or ["-"]
-        kept = self.in_place and not self.shard  # a shard is a part, and the rest would be lost
-        reads, replaced = ([], files) if kept else (files, [])
+        reads = [*self.beside]
+        replaced = [*self.replaced]
+        if self.in_place and not self.shard:  # a shard is a part, and the rest would be lost
+            replaced += files
+        else:
+            reads += files
         outputs = [(flag("output"), path) for path in (self.output, *self.together)]
-        writes = [(flag("rejects"), self.rejects), *outputs]
-        keep_apart(writes, [*reads, *self.beside], replaced=[*replaced, *self.replaced])
+        keep_apart([(flag("rejects"), self.rejects), *outputs], reads, replaced=replaced)
 
     @contextmanager
     def reading(
@@ -238,8 +247,8 @@ class Stream:
         """
         lines = Lines(self.files)
         records = Records(lines, self.shard, numbered=self.numbered)
-        own = Rejects(self.on_error, self.rejects)
-        with own if rejects is None else nullcontext(rejects) as rejects:
+        own_rejects = Rejects(self.on_error, self.rejects)
+        with own_rejects if rejects is None else nullcontext(rejects) as rejects:
             with progress(label, lambda: Position(records.count, lines.bytes, lines.total)):
                 yield records, rejects.add
             rejects.tell()
@@ -247,29 +256,32 @@ class Stream:
     def run(self, stage: Stage, *, label: str = "") -> None:
         """Send every record through a stage to the output; its `then` runs in this process."""
         assert self.numbered or self.workers == 1
-        each, then = replace(stage, then=None), stage.then
+        then = stage.then
+        stage = replace(stage, then=None)
         with self.reading(label) as (records, reject), Output(self.output) as output:
             if self.workers != 1:
                 records.hands_over = self._handover_test(
                     records, PARALLEL_BATCH_BYTES if stage.batch else PARALLEL_BYTES
                 )
-            others = replace(each, first=None)
-            with closing(self._elsewhere(others, records, reject, parsed=bool(then))) as more:
-                made = chain(each.results(records, reject), more)
-                output.write_records(then(made) if then else made)
+            stage_of_others = replace(stage, first=None)
+            with closing(
+                self._elsewhere(stage_of_others, records, reject, parsed=bool(then))
+            ) as later_results:
+                results = chain(stage.results(records, reject), later_results)
+                output.write_records(then(results) if then else results)
         if not records.count and not self.shard:
             say_empty(self.files)
 
-    def _handover_test(self, records: Records, large: int) -> Callable[[], bool]:
+    def _handover_test(self, records: Records, min_bytes: int) -> Callable[[], bool]:
         """Return a function that says whether other processes do the rest."""
         lines = records.lines
         if self.workers:
             return lambda: True
-        several = cache(lambda: worker_count() > 1)  # it is asked at each block
-        if (lines.total or 0) > large:
-            return several
+        has_processors = cache(lambda: worker_count() > 1)  # it is asked at each block
+        if (lines.total or 0) > min_bytes:
+            return has_processors
         # what torch computed with threads would hang in a process that is forked then
-        return lambda: lines.bytes > large and "torch" not in sys.modules and several()
+        return lambda: lines.bytes > min_bytes and "torch" not in sys.modules and has_processors()
 
     def _elsewhere(
         self, stage: Stage, records: Records, reject: Callable[[Rejected], None], *, parsed: bool
@@ -282,5 +294,8 @@ class Stream:
 
         workers, skip = worker_count(self.workers), self.on_error == "skip"
         with closing(lines_by_workers(workers, stage, records, reject, skip=skip)) as lines:
-            for some in lines:
-                yield from Records(Block("", 0, 0, some), numbered=False) if parsed else [some]
+            for data in lines:
+                if parsed:
+                    yield from Records(Block("", 0, 0, data), numbered=False)
+                else:
+                    yield data

@@ -134,7 +134,7 @@ def test_another_file_that_is_not_as_it_should_be(run, tmp_path, content, proble
 
 def test_an_id_may_occur_twice_in_a_file_of_in(tmp_path):
     (tmp_path / "o.jsonl").write_bytes(b'{"id":"1"}\n{"id":"1"}\n')
-    assert {"1": {}} == Partners.read(str(tmp_path / "o.jsonl"), "id", whole=False).records
+    assert {"1": {}} == Partners.read(str(tmp_path / "o.jsonl"), "id", keep_records=False).records
     with pytest.raises(UserError, match="twice"):
         Partners.read(str(tmp_path / "o.jsonl"), "id")
 
@@ -217,10 +217,10 @@ CHANGES = {
 @pytest.mark.parametrize(("flags", "expected"), CHANGES.values(), ids=CHANGES)
 def test_changes(flags, expected):
     record = {"a": "1 x 2 x", "b": " x"}
-    made = Changes(Settings(**flags)).made(record)
+    made = Changes(Settings(**flags)).apply(record)
     assert list(expected.items()) == list(made.items())
     assert {"a": "1 x 2 x", "b": " x"} == record
 
 
 def test_an_object_is_taken_apart():
-    assert {"meta.year": 2024} == Changes(Settings(fields="meta.year,none")).made(RECORDS[0])
+    assert {"meta.year": 2024} == Changes(Settings(fields="meta.year,none")).apply(RECORDS[0])

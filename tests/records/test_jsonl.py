@@ -136,7 +136,7 @@ def places(lines):
 
 def places_in_blocks(lines, least):
     try:
-        lines.least = least
+        lines.min_block_bytes = least
         for block in lines.blocks():
             assert block.data
             for at, line in enumerate(block.lines(), 1):
