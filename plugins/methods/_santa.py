@@ -259,17 +259,17 @@ class Santa(DualEncoder):
         if align and settings.align_on == "original":
             texts["originals"] = self.field(records, "positive", "document")
         if align and negatives:
-            texts["negatives"] = self.part(negatives, len(records), "document")
+            texts["negatives"] = self.local_texts(negatives, len(records), "document")
         if align:
-            texts["queries"] = self.part(queries, len(records), "query")
+            texts["queries"] = self.local_texts(queries, len(records), "query")
         exclude = false_negatives(queries, documents) if align else None
         teacher = self.teacher(records, step) if align else None
         count = 0 if labels is None else int(_predicted(labels).sum())
-        return Inputs(texts, exclude, self.present(negatives), teacher, labels, count)
+        return Inputs(texts, exclude, self.document_mask(negatives), teacher, labels, count)
 
     def field(self, records: list[Record], name: str, kind: str) -> LocalTexts:
         """Return this process's share of a field."""
-        return self.part([record[name] for record in records], len(records), kind)
+        return self.local_texts([record[name] for record in records], len(records), kind)
 
     def embedded(self, inputs: Inputs, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         every = inputs.texts[name].tokens

@@ -22,14 +22,14 @@ class Seal(DualEncoder):
 
     def batch(self, records: list[Record], step: Step) -> Pairs:
         drawn, queries = "negatives_tagged", [record["query"] for record in records]
-        texts = {"query": self.part(queries, len(records), "query")}
+        texts = {"query": self.local_texts(queries, len(records), "query")}
         for name in STAGE_DOCUMENTS[step.stage]:
             documents = self.documents(records, step, name, f"negatives_{name}", drawn)
-            texts[name] = self.part(documents, len(records), "document", name)
+            texts[name] = self.local_texts(documents, len(records), "document", name)
         # equal documents may be masked differently: they are compared with all their tags
         tagged = self.documents(records, step, "tagged", drawn, drawn)
         teacher = self.teacher(records, step, drawn)
-        return Pairs(texts, false_negatives(queries, tagged), self.present(tagged), teacher)
+        return Pairs(texts, false_negatives(queries, tagged), self.document_mask(tagged), teacher)
 
     def objective(
         self, inputs: Pairs, embeddings: dict[str, Tensor]

@@ -55,16 +55,16 @@ from structkit.structure.html.tags import TAG_TOKENS
 
 @dataclass(frozen=True)
 class LocalTexts:
-    """The part of a batch's texts for this process, and where it begins among all."""
+    """The part of a batch's texts for this process, and where it begins in the batch."""
 
     tokens: Tokens | None  # none where the part is empty
-    first: int
-    total: int
+    first: int  # number of its first text in the batch
+    batch_texts: int  # number of texts in the batch
 
     def chunks(self, size: int) -> Iterator[Tensor]:
-        """Yield the places of at most `size` texts, shortest first; 0: all at once.
+        """Yield the rows of at most `size` texts, shortest first; 0: all at once.
 
-        A GPU takes more of them if they are shorter than the longest: as many padded tokens.
+        On a GPU a chunk has as many padded tokens as `size` of the longest texts.
         """
         if self.tokens is None:
             return
@@ -72,8 +72,8 @@ class LocalTexts:
         if size and self.tokens.ids.device.type == "cpu":
             yield from torch.split(lengths.argsort(stable=True), size)
         elif size:
-            places = batches_of(lengths.tolist(), size * int(lengths.max()))
-            yield from map(torch.tensor, reversed([*places]))
+            chunks = batches_of(lengths.tolist(), size * int(lengths.max()))
+            yield from map(torch.tensor, reversed([*chunks]))
         else:
             yield torch.arange(len(lengths))
 
@@ -93,20 +93,21 @@ class RngState:
 
     def __init__(self, device: torch.device) -> None:
         self.module: Any = torch if device.type == "cpu" else getattr(torch, device.type)
-        self.cpu, self.own = torch.get_rng_state(), self.module.get_rng_state()
+        self.cpu_state = torch.get_rng_state()
+        self.device_state = self.module.get_rng_state()
 
     def restore(self) -> None:
-        torch.set_rng_state(self.cpu)
-        self.module.set_rng_state(self.own)
+        torch.set_rng_state(self.cpu_state)
+        self.module.set_rng_state(self.device_state)
 
 
 @dataclass(frozen=True)
-class _EmbeddedTexts:
+class _EmbeddedChunk:
     """Some texts and their embeddings; if without a graph, the random state before them."""
 
     name: str
     rows: Tensor
-    random: RngState | None
+    rng_state: RngState | None
     embeddings: Tensor
     losses: dict[str, Tensor]
 
@@ -155,15 +156,17 @@ class DualEncoder(TrainingModule):
         queries = [record["query"] for record in records]
         return Pairs(
             {
-                "query": self.part(queries, len(records), "query"),
-                "document": self.part(documents, len(records), "document", self.document_fields[0]),
+                "query": self.local_texts(queries, len(records), "query"),
+                "document": self.local_texts(
+                    documents, len(records), "document", self.document_fields[0]
+                ),
             },
             false_negatives(queries, documents),
-            self.present(documents),
+            self.document_mask(documents),
             self.teacher(records, step),
         )
 
-    def part(
+    def local_texts(
         self, texts: Sequence[str | None], records: int, kind: str, field: str = ""
     ) -> LocalTexts:
         """Return the texts of a batch for this process, tokenized.
@@ -172,12 +175,13 @@ class DualEncoder(TrainingModule):
         """
         self.encoder.tokenizing.read_field(field)
         group = len(texts) // records
-        own = share(records)
-        first, last = own.start * group, own.stop * group
+        local = share(records)
+        first, last = local.start * group, local.stop * group
         chosen = [text for text in texts[first:last] if text is not None]
         inputs = self.encoder.tokenizing.ids(chosen, kind) if chosen else []
         tokens = self.encoder.padded(inputs) if inputs else None
-        return LocalTexts(tokens, first - texts[:first].count(None), len(texts) - texts.count(None))
+        first -= texts[:first].count(None)  # places without a text are not counted
+        return LocalTexts(tokens, first, len(texts) - texts.count(None))
 
     def documents(
         self,
@@ -185,7 +189,7 @@ class DualEncoder(TrainingModule):
         step: Step,
         name: str = "positive",
         negatives: str = "negatives",
-        drawn: str = "negatives",
+        drawn_by: str = "negatives",
     ) -> list[str | None]:
         """Return each record's document in a field and its negatives, record by record.
 
@@ -193,32 +197,34 @@ class DualEncoder(TrainingModule):
         """
         texts: list[str | None] = []
         for record in records:
-            own = [record[negatives][place] for place in self.drawn(record, step, drawn)]
-            texts += [record[name], *own, *[None] * (self.negatives - len(own))]
+            drawn = self.draw_negatives(record, step, drawn_by)
+            chosen = [record[negatives][place] for place in drawn]
+            texts += [record[name], *chosen, *[None] * (self.negatives - len(chosen))]
         return texts
 
-    def drawn(self, record: Record, step: Step, name: str) -> list[int]:
+    def draw_negatives(self, record: Record, step: Step, name: str) -> list[int]:
         """Return the places of a record's negatives for an epoch."""
-        there = len(record.get(name, ()))
-        if not self.negatives or not there:
+        available = len(record.get(name, ()))
+        if not self.negatives or not available:
             return []
         draw = random_for(self.settings.seed, record["id"], step.stage, step.epoch)
-        return draw.sample(range(there), min(there, self.negatives))
+        return draw.sample(range(available), min(available, self.negatives))
 
-    def present(self, documents: Sequence[str | None]) -> Tensor | None:
+    def document_mask(self, documents: Sequence[str | None]) -> Tensor | None:
         """Return the places that hold a document, (batch * group,); None if all do."""
-        there = [text is not None for text in documents]
-        return None if all(there) else torch.tensor(there)
+        is_present = [text is not None for text in documents]
+        return None if all(is_present) else torch.tensor(is_present)
 
     def teacher(self, records: list[Record], step: Step, name: str = "negatives") -> Tensor | None:
         """Return a teacher's scores of positives and drawn negatives, (batch, group)."""
         if self.settings.distill is None:
             return None
-        scores = []
+        rows = []
         for record in records:
-            own = record["scores"]
-            scores.append([own[0], *(own[1 + place] for place in self.drawn(record, step, name))])
-        return teacher_rows(scores, 1 + self.negatives)
+            scores = record["scores"]
+            drawn = self.draw_negatives(record, step, name)
+            rows.append([scores[0], *(scores[1 + place] for place in drawn)])
+        return teacher_rows(rows, 1 + self.negatives)
 
     def contrast(self, queries: Tensor, documents: Tensor, inputs: Pairs) -> Tensor:
         """Return the contrastive loss of embeddings, with this training's settings.
@@ -228,24 +234,27 @@ class DualEncoder(TrainingModule):
         """
         losses = []
         for width in self.settings.prefixes or (None,):
-            first, second = queries[..., :width], documents[..., :width]
+            query_prefixes = queries[..., :width]
+            document_prefixes = documents[..., :width]
             if width and self.encoder.normalize:
-                first, second = (functional.normalize(each, dim=-1) for each in (first, second))
-            losses.append(self._contrast(first, second, inputs))
+                query_prefixes = functional.normalize(query_prefixes, dim=-1)
+                document_prefixes = functional.normalize(document_prefixes, dim=-1)
+            losses.append(self._contrast(query_prefixes, document_prefixes, inputs))
         return torch.stack(losses).sum()
 
     def _contrast(self, queries: Tensor, documents: Tensor, inputs: Pairs) -> Tensor:
-        settings, temperature = self.settings, self.settings.temperature
+        settings = self.settings
+        temperature = settings.temperature
         assert temperature
         scores = self.scores(queries, documents)  # (batch, batch * group)
         loss = info_nce(scores, temperature, inputs.exclude, settings.symmetric)
         if settings.distill is None or inputs.teacher is None:
             return loss
         batch = len(queries)
-        own = scores.view(batch, batch, -1)[range(batch), range(batch)]  # (batch, group)
+        own_scores = scores.view(batch, batch, -1)[range(batch), range(batch)]  # (batch, group)
         return loss + distillation_loss(
             settings.distill,
-            own,
+            own_scores,
             inputs.teacher,
             temperature=temperature,
             teacher_temperature=settings.teacher_temperature,
@@ -259,9 +268,9 @@ class DualEncoder(TrainingModule):
 
     def text_embeddings(self, texts: Sequence[str], side: str) -> Tensor:
         field = self.document_fields[0] if side == "document" else ""
-        inputs = Pairs({side: self.part(texts, len(texts), side, field)}, None)
-        inputs = with_tensors(inputs, lambda each: each.to(self.device))
-        return self._all(inputs, list(self._pieces(inputs)), side)
+        inputs = Pairs({side: self.local_texts(texts, len(texts), side, field)}, None)
+        inputs = with_tensors(inputs, lambda tensor: tensor.to(self.device))
+        return self._gather_embeddings(inputs, list(self._embed_chunks(inputs)), side)
 
     def embedded(self, inputs: Any, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """Return embeddings of some texts, (rows, *shape), and these texts' own losses.
@@ -285,84 +294,90 @@ class DualEncoder(TrainingModule):
         return {}
 
     def backward(self, inputs: Any) -> LossReader:
-        pieces = list(self._pieces(inputs))
-        embeddings = {name: self._all(inputs, pieces, name) for name in inputs.texts}
+        chunks = list(self._embed_chunks(inputs))
+        embeddings = {name: self._gather_embeddings(inputs, chunks, name) for name in inputs.texts}
         # the scores are divided by a temperature: bfloat16 or TF32 would be too coarse for them
         with nullcontext() if self.device.type == "cpu" else matmul("highest"):
             loss, parts = self.objective(inputs, embeddings)
             self.pass_back(loss)
         if torch.is_grad_enabled():
-            self._pass_through(inputs, pieces, embeddings)
-        return self._numbers(loss, parts, pieces)
+            self._pass_through(inputs, chunks, embeddings)
+        return self._loss_reader(loss, parts, chunks)
 
     def _autocast(self) -> torch.autocast:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.bf16)
 
-    def _pieces(self, inputs: Pairs) -> Iterator[_EmbeddedTexts]:
+    def _embed_chunks(self, inputs: Pairs) -> Iterator[_EmbeddedChunk]:
         """Yield all texts of this process, embedded in chunks; the last has a graph."""
         size = self.settings.chunk_size
-        every = [(name, rows) for name, each in inputs.texts.items() for rows in each.chunks(size)]
-        for number, (name, rows) in enumerate(every, 1):
-            again = bool(size) and number < len(every) and torch.is_grad_enabled()
-            random = RngState(self.device) if again else None
+        chunks = [
+            (name, rows) for name, texts in inputs.texts.items() for rows in texts.chunks(size)
+        ]
+        for number, (name, rows) in enumerate(chunks, 1):
+            recompute = bool(size) and number < len(chunks) and torch.is_grad_enabled()
+            rng_state = RngState(self.device) if recompute else None
             # a context of its own: weights cast without a graph must not be used with one
-            with torch.no_grad() if again else nullcontext(), self._autocast():
-                yield _EmbeddedTexts(name, rows, random, *self.embedded(inputs, name, rows))
+            with torch.no_grad() if recompute else nullcontext(), self._autocast():
+                yield _EmbeddedChunk(name, rows, rng_state, *self.embedded(inputs, name, rows))
 
     def shape(self, embedded: list[Tensor]) -> tuple[int, ...]:
         """Return the shape of an embedding for all of them in all processes; theirs may be less."""
         return (self.width,)
 
-    def _all(self, inputs: Pairs, pieces: list[_EmbeddedTexts], name: str) -> Tensor:
+    def _gather_embeddings(self, inputs: Pairs, chunks: list[_EmbeddedChunk], name: str) -> Tensor:
         """Return the embeddings of all processes, (total, *shape), detached from their graphs."""
-        own = [piece for piece in pieces if piece.name == name]
-        count = sum(len(piece.rows) for piece in own)
-        shape = self.shape([piece.embeddings for piece in own])
+        matching = [chunk for chunk in chunks if chunk.name == name]
+        count = sum(len(chunk.rows) for chunk in matching)
+        shape = self.shape([chunk.embeddings for chunk in matching])
         embeddings = torch.zeros(count, *shape, device=self.device)
-        for piece in own:
-            embedded = piece.embeddings.detach().float()
-            embeddings[piece.rows, : embedded.shape[1]] = embedded
+        for chunk in matching:
+            embedded = chunk.embeddings.detach().float()
+            embeddings[chunk.rows, : embedded.shape[1]] = embedded
         texts = inputs.texts[name]
-        return gather_rows(embeddings, texts.first, texts.total).requires_grad_()
+        return gather_rows(embeddings, texts.first, texts.batch_texts).requires_grad_()
 
     def _pass_through(
-        self, inputs: Pairs, pieces: list[_EmbeddedTexts], leaves: dict[str, Tensor]
+        self, inputs: Pairs, chunks: list[_EmbeddedChunk], leaves: dict[str, Tensor]
     ) -> None:
         """Pass the embeddings' gradients, and the losses of single texts, on to the parameters."""
-        after, weights = RngState(self.device), self.weights()
+        rng_state = RngState(self.device)  # of the next step, which the chunks' states replace
+        weights = self.weights()
         outputs: list[Tensor] = []
         gradients: list[Tensor | None] = []
-        for number, piece in enumerate(reversed(pieces), 1):  # the one with its graph comes first
-            embeddings, losses = piece.embeddings, piece.losses
-            if piece.random:
-                piece.random.restore()
+        for number, chunk in enumerate(reversed(chunks), 1):  # the one with its graph comes first
+            embeddings, losses = chunk.embeddings, chunk.losses
+            if chunk.rng_state:
+                chunk.rng_state.restore()
                 with self._autocast():
-                    embeddings, losses = self.embedded(inputs, piece.name, piece.rows)
-            gradient = leaves[piece.name].grad
+                    embeddings, losses = self.embedded(inputs, chunk.name, chunk.rows)
+            gradient = leaves[chunk.name].grad
             if gradient is not None:
-                rows = inputs.texts[piece.name].first + piece.rows
+                rows = inputs.texts[chunk.name].first + chunk.rows
                 outputs.append(embeddings)
                 gradients.append(gradient[rows, : embeddings.shape[1]])
             outputs += [weights[name] * part for name, part in losses.items()]
             gradients += [None] * len(losses)
-            if outputs and (self.settings.chunk_size or number == len(pieces)):
+            if outputs and (self.settings.chunk_size or number == len(chunks)):
                 torch.autograd.backward(outputs, gradients)
                 outputs, gradients = [], []
-        after.restore()
+        rng_state.restore()
 
-    def _numbers(
-        self, loss: Tensor, parts: dict[str, Tensor], pieces: list[_EmbeddedTexts]
+    def _loss_reader(
+        self, loss: Tensor, parts: dict[str, Tensor], chunks: list[_EmbeddedChunk]
     ) -> LossReader:
-        """Return what reads the loss of the batch and its parts, the same in all processes."""
-        losses = [(name, part.detach()) for each in pieces for name, part in each.losses.items()]
-        mean, weights = loss.detach(), self.weights()
+        """Return the reader of the batch's loss and its parts, the same in all processes."""
+        losses = [(name, part.detach()) for chunk in chunks for name, part in chunk.losses.items()]
+        objective = loss.detach()
+        weights = self.weights()
 
         def read() -> dict[str, float]:
-            single = {}
+            sums = {}
             for name in weights:
-                single[name] = total(sum(part.item() for each, part in losses if each == name))
-            whole = mean.item() + sum(weights[name] * part for name, part in single.items())
-            return {"loss": whole, **{name: part.item() for name, part in parts.items()}, **single}
+                own_parts = (part.item() for part_name, part in losses if part_name == name)
+                sums[name] = total(sum(own_parts))
+            weighted = sum(weights[name] * part for name, part in sums.items())
+            logged = {name: part.item() for name, part in parts.items()}
+            return {"loss": objective.item() + weighted, **logged, **sums}
 
         return read
 
@@ -393,12 +408,12 @@ def info_nce(
     scores = scores / temperature
     if exclude is not None:
         scores = scores.masked_fill(exclude, float("-inf"))
-    own = torch.arange(batch, device=scores.device)  # (batch,)
-    loss = functional.cross_entropy(scores.float(), own * group)
+    rows = torch.arange(batch, device=scores.device)  # (batch,)
+    loss = functional.cross_entropy(scores.float(), rows * group)
     if symmetric:
         # only for positives: a hard negative belongs to no query
-        back = scores[:, ::group].T  # (batch positives, batch queries)
-        loss = (loss + functional.cross_entropy(back.float(), own)) / 2
+        transposed = scores[:, ::group].T  # (batch positives, batch queries)
+        loss = (loss + functional.cross_entropy(transposed.float(), rows)) / 2
     return loss
 
 
@@ -424,9 +439,9 @@ def distillation_loss(
     """
     absent = teacher.isnan()
     if kind == "margin-mse":
-        there = ~absent[:, 1:]
-        margins = (scores[:, :1] - scores[:, 1:])[there]  # (negatives,)
-        targets = (teacher[:, :1] - teacher[:, 1:])[there]
+        is_present = ~absent[:, 1:]
+        margins = (scores[:, :1] - scores[:, 1:])[is_present]  # (negatives,)
+        targets = (teacher[:, :1] - teacher[:, 1:])[is_present]
         return ((margins - targets) ** 2).sum() / max(1, len(margins))
     lowest = torch.finfo(scores.dtype).min
     student = (scores / temperature).masked_fill(absent, lowest).log_softmax(1)
@@ -464,13 +479,14 @@ def false_negatives(queries: Sequence[Hashable], documents: Sequence[Hashable]) 
         return None
     row = torch.tensor([rows[query] for query in queries])
     column = torch.tensor([columns[document] for document in documents])
-    known = torch.zeros(len(rows), len(columns), dtype=torch.bool)
-    known[row, column[::group]] = True
+    # (distinct queries, distinct documents)
+    no_negative = torch.zeros(len(rows), len(columns), dtype=torch.bool)
+    no_negative[row, column[::group]] = True
     if None in columns:
-        known[:, columns[None]] = True
-    excluded = known[row][:, column]
-    own = torch.arange(len(queries))
-    excluded[own, own * group] = False
+        no_negative[:, columns[None]] = True
+    excluded = no_negative[row][:, column]
+    rows_of_queries = torch.arange(len(queries))
+    excluded[rows_of_queries, rows_of_queries * group] = False
     return excluded
 
 
@@ -479,20 +495,20 @@ def count_negatives(settings: EncoderSettings, spool: Spool) -> int:
 
     A record with fewer uses what it has. Errors: `UserError` if no record has so many.
     """
-    most = spool.most_negatives
+    most_negatives = spool.most_negatives
     count = settings.negatives_per_query
     if count is None:
-        count = min(settings.usual_negatives, most)
-    fewest, record_id = spool.fewest_negatives
-    if most < count:
+        count = min(settings.usual_negatives, most_negatives)
+    fewest_negatives, record_id = spool.fewest_negatives
+    if most_negatives < count:
         raise UserError(
-            f"no record has more than {most:,} negatives, but each query needs {count}",
-            f"add negatives, or set {flag('negatives_per_query')} {most}",
+            f"no record has more than {most_negatives:,} negatives, but each query needs {count}",
+            f"add negatives, or set {flag('negatives_per_query')} {most_negatives}",
         ).at(spool.source)
-    if fewest < count:
+    if fewest_negatives < count:
         say(
-            f"record {record_id} has {fewest:,.0f} negatives, and others have up to {most:,}: "
-            f"each uses what it has, at most {count}"
+            f"record {record_id} has {fewest_negatives:,.0f} negatives, "
+            f"and others have up to {most_negatives:,}: each uses what it has, at most {count}"
         )
     return count
 
@@ -502,7 +518,7 @@ def check_loss(settings: EncoderSettings, negatives: int, width: int) -> None:
     if settings.distill and not negatives:
         problem = f"no query has negatives, which {flag('distill')} compares"
         raise UserError(problem, f"add some with {program('pair')} {flag('negatives_from')}")
-    if longer := [each for each in settings.prefixes if each > width]:
+    if longer := [prefix for prefix in settings.prefixes if prefix > width]:
         problem = f"{flag('matryoshka')} names {longer[0]}, but an embedding has {width} numbers"
         raise wrong_usage(problem, f"name at most {width}")
     if settings.prefixes and width not in settings.prefixes:
@@ -530,20 +546,20 @@ def build_encoder(
     The settings come from `complete`.
     """
     folder: Path | None = None
-    own: Record = {}
+    start_metadata: Record = {}  # of the start model
     pooling = settings.pooling
     assert pooling
     seed_parameters(settings.seed)
     if settings.model:
         folder = model_folder(settings.model, offline=True)
-        own = own_metadata(folder)
+        start_metadata = own_metadata(folder)
         model, tokenizer = load_pretrained(
-            own.get("transformer", folder),
+            start_metadata.get("transformer", folder),
             decoder=pooling == "first-decoder-token",
             head=head,
             stored=chosen_device().type != "cpu" and not settings.tag_tokens,
         )
-        if pooling != own.get("pooling"):
+        if pooling != start_metadata.get("pooling"):
             fit_tokenizer(tokenizer, pooling)
         if settings.tag_tokens:
             add_tokens(model, tokenizer, TAG_TOKENS)
@@ -551,14 +567,14 @@ def build_encoder(
         model, tokenizer = _from_scratch(settings, spool, pooling, head)
     prompts = {"query": settings.query_prompt, "document": settings.document_prompt}
     limits: Record = {"query": settings.query_length, "document": settings.document_length}
-    metadata = own | {
+    metadata = start_metadata | {
         "pooling": pooling,
         "normalize": settings.normalize,
         "lengths": limits | (lengths or {}),
         "prompts": {side: prompt for side, prompt in prompts.items() if prompt},
         "mcls_every": settings.mcls_every,
     }
-    encoder = Encoder(model, tokenizer, metadata, own.get("head", ()))
+    encoder = Encoder(model, tokenizer, metadata, start_metadata.get("head", ()))
     if encoder.part:  # rows are not compared as whole texts are
         encoder.part, encoder.similarity = "", None
     return try_encoder(encoder, folder) if folder else encoder

@@ -94,13 +94,13 @@ GPU_PIECE_TOKENS = 32768
 
 def hidden_states_of(model: Any, tokens: Tokens) -> Tensor:
     """Return the encoder's last states, (batch, length, dim)."""
-    reader = model.get_encoder() if model.config.is_encoder_decoder else model
+    encoder = model.get_encoder() if model.config.is_encoder_decoder else model
     mask = attention_mask(model, tokens.mask, tokens.ids.shape[1])
     options = {}
-    if "use_cache" in inspect.signature(reader.forward).parameters:
+    if "use_cache" in inspect.signature(encoder.forward).parameters:
         # a decoder would keep the keys and values of all layers, for tokens that never follow
         options["use_cache"] = False
-    hidden_states: Tensor = reader(input_ids=tokens.ids, attention_mask=mask, **options)[0]
+    hidden_states: Tensor = encoder(input_ids=tokens.ids, attention_mask=mask, **options)[0]
     return hidden_states
 
 
@@ -128,14 +128,14 @@ class Encoder(TokenModel, TorchModel):
         backend.encode_special_tokens = bool(tokenizer.split_special_tokens)
         self.pooling, self.normalize = metadata["pooling"], metadata["normalize"]
         self.mcls_every: int = metadata.get("mcls_every", MCLS_EVERY)
-        most = positions(model)
+        max_positions = positions(model)
         self.tokenizing = Tokenizing(
             backend,
-            limit_lengths(metadata["lengths"], most),
+            limit_lengths(metadata["lengths"], max_positions),
             metadata.get("prompts"),
             self.mcls_every if self.pooling == "mcls" else None,
             plain=without_tokens(backend, TAG_TOKENS),
-            positions=most,
+            positions=max_positions,
             padding=tokenizer.pad_token_id,
             from_end=tokenizer.truncation_side == "left",
         )
@@ -150,7 +150,7 @@ class Encoder(TokenModel, TorchModel):
     @property
     def width(self) -> int:
         """The dimensions of an embedding."""
-        dense = [each.linear for each in self.head or () if isinstance(each, Dense)]
+        dense = [module.linear for module in self.head or () if isinstance(module, Dense)]
         return dense[-1].out_features if dense else state_width(self.model)
 
     def tokens(self, texts: Sequence[str], kind: str) -> Tokens:
@@ -171,12 +171,12 @@ class Encoder(TokenModel, TorchModel):
             raise no_text_embedding_error()
         first = self.pooling == "cls"
 
-        def embedded(rows: Tensor, piece: Tokens) -> Tensor:
+        def embed_piece(rows: Tensor, piece: Tokens) -> Tensor:
             return self.pooled(self.hidden_states(piece, first=first), piece)
 
         if self.packed and not self.model.training and not torch.is_grad_enabled():
-            return embedded(tokens.mask, tokens)
-        return self.in_pieces(tokens, embedded)
+            return embed_piece(tokens.mask, tokens)
+        return self.in_pieces(tokens, embed_piece)
 
     def rows(self, tokens: Tokens, side: str) -> tuple[Tensor, Tensor]:
         """Return a row of length 1 per token of texts of a side, (batch, length, dim).
@@ -184,16 +184,16 @@ class Encoder(TokenModel, TorchModel):
         It is 0 for tokens without one; the second tensor, (batch, length), says which have one.
         """
         tokens, has_row = self.row_tokens.expanded(tokens, side, self.tokenizing.lengths[side])
-        width = has_row.shape[1]
-        unread = side == "query" and self.row_tokens.query_expansion
+        length = has_row.shape[1]
+        expands = side == "query" and self.row_tokens.query_expansion
 
-        def computed(_: Tensor, piece: Tokens) -> Tensor:
-            # what reads the text, and is not read, is no padding
-            states = hidden_states_of(self.model, piece) if unread else self.hidden_states(piece)
+        def compute_rows(_: Tensor, piece: Tokens) -> Tensor:
+            # tokens of query expansion read the text though none reads them: they are not packed
+            states = hidden_states_of(self.model, piece) if expands else self.hidden_states(piece)
             rows = functional.normalize(self.finish(states), dim=-1)
-            return functional.pad(rows, (0, 0, 0, width - rows.shape[1]))
+            return functional.pad(rows, (0, 0, 0, length - rows.shape[1]))
 
-        return self.in_pieces(tokens, computed) * has_row.unsqueeze(-1), has_row
+        return self.in_pieces(tokens, compute_rows) * has_row.unsqueeze(-1), has_row
 
     def hidden_states(self, tokens: Tokens, *, first: bool = False) -> Tensor:
         """Return the last states, (batch, length, dim); `first`: the first tokens'."""
@@ -221,22 +221,24 @@ class Encoder(TokenModel, TorchModel):
         rows = lengths.argsort(stable=True)  # (batch,)
         pieces: Sequence[Tensor]
         if self.mixes_padding:
-            runs = equal_lengths(lengths[rows].tolist())
-            pieces = torch.split(rows, [texts for _, texts in runs])
+            equal_runs = equal_lengths(lengths[rows].tolist())
+            pieces = torch.split(rows, [run_texts for _, run_texts in equal_runs])
         elif self.device.type == "cpu":
-            table = isinstance(self.model, TableModel)
-            pieces = torch.split(rows, TABLE_PIECE_TEXTS if table else CPU_PIECE_TEXTS)
+            is_table = isinstance(self.model, TableModel)
+            pieces = torch.split(rows, TABLE_PIECE_TEXTS if is_table else CPU_PIECE_TEXTS)
         else:
             pieces = [*map(torch.tensor, batches_of(lengths.tolist(), GPU_PIECE_TOKENS))]
         if len(pieces) == 1:
             return compute(torch.arange(len(rows)), tokens)
         with self.packed.of_batch(tokens.ids) if self.packed else nullcontext():
             computed = [compute(piece, tokens.shortened(piece)) for piece in pieces]
-        return torch.cat(computed)[torch.cat([*pieces]).argsort()]
+        order = torch.cat([*pieces]).argsort()  # of the texts
+        return torch.cat(computed)[order]
 
     def pooled(self, hidden_states: Tensor, tokens: Tokens) -> Tensor:
         """Return the embeddings of given states, (batch, dim)."""
-        mask, decodes = tokens.mask, self.pooling == "first-decoder-token"
+        mask = tokens.mask
+        decodes = self.pooling == "first-decoder-token"
         if not decodes and next(self.model.parameters()).dtype == torch.bfloat16:
             hidden_states = hidden_states.float()  # for sums over long texts, and the head
         if self.pooling == "mcls":
@@ -276,7 +278,7 @@ def try_encoder(encoder: Encoder, folder: Path) -> Encoder:
             first = encoder.tokens(["a"], "query")
             encoder.rows(first, "query") if encoder.part else encoder.embed(first)
             encoder.mixes_padding = mixes_padding(encoder)
-    except (RuntimeError, LookupError) as error:  # as Funnel, whose layers halve it
+    except (RuntimeError, LookupError) as error:  # as Funnel, whose layers halve the length
         problem = f'the model {folder} cannot read the text "a": {error_summary(error)}'
         raise UserError(problem, "use another model") from None
     except DAMAGE_ERRORS as error:
@@ -289,11 +291,11 @@ def mixes_padding(encoder: Encoder) -> bool:
     """Return whether padding changes the states of a text, as in FNet and ConvBERT."""
     if encoder.model.config.model_type in PAIR_MASK_MODELS:  # checked
         return False
-    short, long = encoder.inputs(["a", "a b c d e f g h"], "query")
-    alone = encoder.hidden_states(encoder.batch([short]))
-    padded = encoder.hidden_states(encoder.batch([short, long]))[:1, : len(short)]
-    error = (alone - padded).abs().max() / alone.abs().max()
-    return bool(error > torch.finfo(alone.dtype).eps ** 0.5)
+    short_ids, long_ids = encoder.inputs(["a", "a b c d e f g h"], "query")
+    unpadded = encoder.hidden_states(encoder.batch([short_ids]))
+    padded = encoder.hidden_states(encoder.batch([short_ids, long_ids]))[:1, : len(short_ids)]
+    error = (unpadded - padded).abs().max() / unpadded.abs().max()
+    return bool(error > torch.finfo(unpadded.dtype).eps ** 0.5)
 
 
 def fit_tokenizer(tokenizer: Any, pooling: str) -> None:
@@ -305,9 +307,9 @@ def fit_tokenizer(tokenizer: Any, pooling: str) -> None:
 
 
 def begins_with_cls(tokenizer: Any) -> bool:
-    """Return whether texts begin with a CLS token, which a tokenizer may only declare."""
-    number = tokenizer.cls_token_id
-    return number is not None and tokenizer("a")["input_ids"][:1] == [number]
+    """Return whether texts begin with a CLS token; a tokenizer may have one and not use it."""
+    cls_id = tokenizer.cls_token_id
+    return cls_id is not None and tokenizer("a")["input_ids"][:1] == [cls_id]
 
 
 def check_cls(tokenizer: Any, pooling: str) -> None:
@@ -327,7 +329,8 @@ def save_encoder(encoder: Encoder, folder: Path) -> None:
         write_library_config(folder, encoder.metadata())
         return
     add_padding(encoder.tokenizer)  # others pad with it
-    (encoder.adapter.save if encoder.adapter else encoder.model.save_pretrained)(folder)
+    save = encoder.adapter.save if encoder.adapter else encoder.model.save_pretrained
+    save(folder)
     encoder.tokenizer.save_pretrained(folder)
     write_modules(folder, encoder)
 
@@ -338,23 +341,27 @@ def write_modules(folder: Path, encoder: Encoder) -> None:
     A pooling that the library lacks is written as a module that it cannot find, so it refuses
     the folder: without a list of modules it would silently take the mean.
     """
-    pooling, rows = encoder.pooling, bool(encoder.part)
-    if ours := pooling not in POOLING_NAMES:
+    pooling = encoder.pooling
+    rows = bool(encoder.part)  # one per token, in place of an embedding
+    if is_ours := pooling not in POOLING_NAMES:
         kind = f"structkit.only_structkit_encodes_with.pooling_{pooling.replace('-', '_')}"
         modules = [(kind, "")]
     else:
         modules = [(f"{MODULE_PREFIX}Transformer", "")]
         modules += [] if rows else [(f"{MODULE_PREFIX}Pooling", POOLING_FOLDER)]
     # PyLate's models imply that rows are scaled
-    later = [*(encoder.head or ()), *([Normalize()] if encoder.normalize and not rows else ())]
-    for place, module in enumerate(later, 2):
+    modules_after_pooling = [
+        *(encoder.head or ()),
+        *([Normalize()] if encoder.normalize and not rows else ()),
+    ]
+    for place, module in enumerate(modules_after_pooling, 2):
         kind = type(module).__name__
         modules.append((f"{MODULE_PREFIX}{kind}", f"{place}_{kind}"))
     write_module_list(folder, modules)
-    for place, module in enumerate(later, 2):
+    for place, module in enumerate(modules_after_pooling, 2):
         if isinstance(module, Dense):
             module.write(folder / f"{place}_Dense")
-    if ours:
+    if is_ours:
         return
     if not rows:
         config: Record = {"word_embedding_dimension": state_width(encoder.model)}
@@ -362,32 +369,32 @@ def write_modules(folder: Path, encoder: Encoder) -> None:
         write_json(folder / POOLING_FOLDER / "config.json", config)
     metadata = encoder.metadata()
     lengths = metadata["lengths"]
-    reading = {"max_seq_length": lengths["document"]}
+    transformer_config = {"max_seq_length": lengths["document"]}
     if not rows and lengths["query"] != lengths["document"]:
         # version 5 of the library knows one length alone, and refuses a folder with two
-        reading["query_length"] = lengths["query"]
-    write_json(folder / TRANSFORMER_CONFIG_FILE, reading)
+        transformer_config["query_length"] = lengths["query"]
+    write_json(folder / TRANSFORMER_CONFIG_FILE, transformer_config)
     write_library_config(folder, metadata)
 
 
 def write_library_config(folder: Path, metadata: Record) -> None:
     """Write the prompts, the similarity and the dimensions of a model."""
     prompts = metadata.get("prompts") or {}
-    about: Record = {
+    config: Record = {
         "__version__": {"transformers": transformers.__version__, "pytorch": torch.__version__},
         "similarity_fn_name": metadata.get("similarity", "dot"),
         "prompts": {side: prompts.get(side, "") for side in ("query", "document")},
     }
     if metadata.get("part"):  # as PyLate, which sentence-transformers reads too
-        about |= {"model_type": PYLATE_TYPE, "similarity_fn_name": "MaxSim"}
-        about |= {f"{side}_prefix": "" for side in about["prompts"]}
-        about |= {f"{side}_length": length for side, length in metadata["lengths"].items()}
-        about |= {
+        config |= {"model_type": PYLATE_TYPE, "similarity_fn_name": "MaxSim"}
+        config |= {f"{side}_prefix": "" for side in config["prompts"]}
+        config |= {f"{side}_length": length for side, length in metadata["lengths"].items()}
+        config |= {
             "skiplist_words": metadata["skipped"],
             "do_query_expansion": metadata["query_expansion"],
             "attend_to_expansion_tokens": False,
         }
-    write_json(folder / LIBRARY_CONFIG_FILE, about)
+    write_json(folder / LIBRARY_CONFIG_FILE, config)
 
 
 def load_encoder(folder: Path, metadata: Record) -> Encoder:
@@ -437,19 +444,20 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
 
 def _load_library_encoder(folder: Path, changes: Record) -> tuple[Encoder, Record]:
     """Return the encoder of a folder that structkit did not write, and its metadata."""
-    own = own_metadata(folder)
-    place, head = own.pop("transformer", folder), own.pop("head", ())
+    library_metadata = own_metadata(folder)
+    transformer_folder = library_metadata.pop("transformer", folder)
+    head = library_metadata.pop("head", ())
     decoder = changes.get("pooling") == "first-decoder-token"
-    model, tokenizer = load_pretrained(place, decoder=decoder)
+    model, tokenizer = load_pretrained(transformer_folder, decoder=decoder)
     length = natural_length(tokenizer, model.config)
-    metadata = plain_metadata(usual_pooling(model, tokenizer)) | own | changes
-    lengths = {"query": length, "document": length} | own.get("lengths", {})
-    most = positions(model) or MAX_TEXT_TOKENS
-    metadata["lengths"] = {side: min(each, most) for side, each in lengths.items()}
+    metadata = plain_metadata(usual_pooling(model, tokenizer)) | library_metadata | changes
+    lengths = {"query": length, "document": length} | library_metadata.get("lengths", {})
+    max_positions = positions(model) or MAX_TEXT_TOKENS
+    metadata["lengths"] = {side: min(tokens, max_positions) for side, tokens in lengths.items()}
     pooling = metadata["pooling"]
-    if pooling != own.get("pooling"):
+    if pooling != library_metadata.get("pooling"):
         fit_tokenizer(tokenizer, pooling)
-    if not own and "pooling" not in changes:
+    if not library_metadata and "pooling" not in changes:
         change = f"{program('encode')} {flag('pooling')} changes it"
         say(f"the model {folder} names no pooling, and is pooled by {pooling}; {change}")
     return try_encoder(Encoder(model, tokenizer, metadata, head), folder), metadata
@@ -460,5 +468,5 @@ def usual_pooling(model: Any, tokenizer: Any) -> str:
     if begins_with_cls(tokenizer):
         return "cls"
     # as a T5's, which a configuration does not tell from a decoder
-    encodes = model.config.is_encoder_decoder or type(model).__name__.endswith("EncoderModel")
-    return "mean" if encodes else "last-token"
+    is_encoder = model.config.is_encoder_decoder or type(model).__name__.endswith("EncoderModel")
+    return "mean" if is_encoder else "last-token"

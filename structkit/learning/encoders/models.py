@@ -109,8 +109,8 @@ def limit_lengths(lengths: Mapping[str, int], most: int | None) -> dict[str, int
         return dict(lengths)
     for kind, length in lengths.items():
         if length > most:
-            named = flag(f"{kind}_length", length)
-            say(f"the model reads at most {most} tokens: {named} becomes {most}")
+            length_flag = flag(f"{kind}_length", length)
+            say(f"the model reads at most {most} tokens: {length_flag} becomes {most}")
     return {kind: min(length, most) for kind, length in lengths.items()}
 
 
@@ -143,14 +143,14 @@ def natural_lengths(folder: Path) -> dict[str, int]:
 
 def add_tokens(model: Any, tokenizer: Any, names: Sequence[str]) -> None:
     """Make strings one token each, starting as the mean of the tokens that each was before."""
-    known = tokenizer.get_vocab()
-    new = [name for name in names if name not in known]
-    pieces = [tokenizer(name, add_special_tokens=False)["input_ids"] for name in new]
-    tokenizer.add_tokens([AddedToken(name, special=False, normalized=False) for name in new])
+    vocabulary = tokenizer.get_vocab()
+    new_names = [name for name in names if name not in vocabulary]
+    pieces = [tokenizer(name, add_special_tokens=False)["input_ids"] for name in new_names]
+    tokenizer.add_tokens([AddedToken(name, special=False, normalized=False) for name in new_names])
     if len(tokenizer) > model.get_input_embeddings().num_embeddings:
         model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
     weights = model.get_input_embeddings().weight.data
-    for name, ids in zip(new, pieces, strict=True):
+    for name, ids in zip(new_names, pieces, strict=True):
         weights[tokenizer.convert_tokens_to_ids(name)] = weights[ids].mean(0)
 
 
@@ -216,23 +216,23 @@ def train_tokenizer(
 
 
 def _normalizer(words_alike: bool) -> normalizers.Normalizer:
-    steps = [
+    word_splits = [
         normalizers.Replace(Regex("(?<=[a-z0-9])(?=[A-Z])"), " "),
         normalizers.Replace(Regex("(?<=[A-Z])(?=[A-Z][a-z])"), " "),
         normalizers.Replace("_", " "),
         normalizers.Lowercase(),
     ]
-    # a word begins with a space, also after other characters and digits
-    between = normalizers.Replace(
+    # a word begins with a space, also after punctuation and between letters and digits
+    word_ends = normalizers.Replace(
         Regex(r"(?<=[^\w\s])(?=\w)|(?<=\d)(?=[^\W\d])|(?<=[^\W\d])(?=\d)"), " "
     )
-    last = [
+    spacing = [
         # a word at the start is the same token as elsewhere, also after a sentinel
         normalizers.Prepend(" "),
         normalizers.Replace(Regex(r"\s+"), " "),
         normalizers.Replace(Regex(r"\A (?=[^\w\s])"), ""),
     ]
-    return normalizers.Sequence([*steps, *([between] if words_alike else ()), *last])
+    return normalizers.Sequence([*word_splits, *([word_ends] if words_alike else ()), *spacing])
 
 
 def _without_names(names: Sequence[str], texts: Iterable[str]) -> Iterable[str]:
@@ -249,28 +249,28 @@ def end_with_eos(tokenizer: Any) -> None:
     """
     if tokenizer("a")["input_ids"][-1] in tokenizer.all_special_ids:
         return
-    name, number = tokenizer.eos_token, tokenizer.eos_token_id
-    if number is None:
+    eos, eos_id = tokenizer.eos_token, tokenizer.eos_token_id
+    if eos_id is None:
         raise UserError("the model has no EOS token", f"use {flag('pooling', 'mean')}")
     backend = tokenizer.backend_tokenizer
     closing = processors.TemplateProcessing(
-        single=["$A", name], pair=["$A", name, "$B", name], special_tokens=[(name, number)]
+        single=["$A", eos], pair=["$A", eos, "$B", eos], special_tokens=[(eos, eos_id)]
     )
-    before = backend.post_processor
-    backend.post_processor = processors.Sequence([before, closing]) if before else closing
+    processor = backend.post_processor
+    backend.post_processor = processors.Sequence([processor, closing]) if processor else closing
 
 
 def without_tokens(tokenizer: Tokenizer, names: Sequence[str]) -> Tokenizer:
     """Return a tokenizer that reads these tokens in a text as plain text; itself if it has none."""
     content = json.loads(tokenizer.to_str())
-    named = [token for token in content["added_tokens"] if token["content"] in names]
-    if not named:
+    removed = [token for token in content["added_tokens"] if token["content"] in names]
+    if not removed:
         return tokenizer
-    for token in named:  # removing them would give their numbers to other tokens
+    for token in removed:  # removing them would give their numbers to other tokens
         token["content"] = f"{ABSENT_PREFIX}{token['content']}"
-    other = Tokenizer.from_str(json.dumps(content))
-    other.encode_special_tokens = tokenizer.encode_special_tokens
-    return other
+    result = Tokenizer.from_str(json.dumps(content))
+    result.encode_special_tokens = tokenizer.encode_special_tokens
+    return result
 
 
 # width, inner width, heads, layers, decoder layers
@@ -347,9 +347,9 @@ def positions(model: Any) -> int | None:
         if isinstance(table, nn.Embedding) and name.rpartition(".")[2] in POSITION_TABLES:
             padding = -1 if table.padding_idx is None else table.padding_idx
             limits.append(len(table.weight) - getattr(table, "offset", padding + 1))
-    said = getattr(config, "max_position_embeddings", None) or -1  # as XLNet, which reads any
-    if said > 0 and (limits or not config.is_encoder_decoder):
-        limits.append(said)
+    configured = getattr(config, "max_position_embeddings", None) or -1  # as XLNet, which reads any
+    if configured > 0 and (limits or not config.is_encoder_decoder):
+        limits.append(configured)
     return min(limits, default=None)
 
 
@@ -382,9 +382,8 @@ class TableModel(nn.Module):
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> BaseModelOutput:
         hidden_states: Tensor = self.embedding(input_ids)
         if self.saturating:
-            hidden_states = hidden_states * repetitions(
-                input_ids, attention_mask
-            ).rsqrt().unsqueeze(-1)
+            counts = repetitions(input_ids, attention_mask)  # (texts, length)
+            hidden_states = hidden_states * counts.rsqrt().unsqueeze(-1)
         return BaseModelOutput(last_hidden_state=hidden_states)  # (texts, length, dim)
 
     def get_input_embeddings(self) -> nn.Embedding:
@@ -410,8 +409,8 @@ def repetitions(ids: Tensor, mask: Tensor) -> Tensor:
     """
     texts = torch.arange(len(ids), device=ids.device).unsqueeze(1)
     keys = (texts * (ids.max() + 2) + ids + 1) * mask  # (texts, length); 0 is padding
-    _, place, counts = torch.unique(keys, return_inverse=True, return_counts=True)
-    return torch.where(mask.bool(), counts[place], 1)
+    _, key_numbers, counts = torch.unique(keys, return_inverse=True, return_counts=True)
+    return torch.where(mask.bool(), counts[key_numbers], 1)
 
 
 def load_table_model(folder: Path) -> tuple[TableModel, PreTrainedTokenizerFast]:
@@ -434,9 +433,10 @@ def recompute_layers(model: Any) -> None:
         remedy = f"leave {flag('checkpointing')} out; {flag('chunk_size')} saves memory, too"
         raise UserError(problem, remedy)
     # transformers 4 has only the second name
-    named = ("activation_checkpointing_enable", "gradient_checkpointing_enable")
-    enable = next(getattr(model, each) for each in named if hasattr(model, each))
+    enabling_names = ("activation_checkpointing_enable", "gradient_checkpointing_enable")
+    enable = next(getattr(model, name) for name in enabling_names if hasattr(model, name))
     enable({"use_reentrant": False})
     return_freed(FREED_BLOCK_BYTES)
-    if hasattr(model, "_require_grads_hook"):  # the other kind's: gradients of frozen embeddings
+    # only reentrant recomputation needs gradients of frozen embeddings
+    if hasattr(model, "_require_grads_hook"):
         model.disable_input_require_grads()

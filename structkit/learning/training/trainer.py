@@ -9,7 +9,7 @@ import math
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from copy import copy, deepcopy
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record
 from structkit.reproducibility import key
 
-# reads the loss and its parts, for which a GPU is waited
+# reads the loss and its parts by name; it waits for the GPU
 LossReader = Callable[[], dict[str, float]]
 # attributes of a trainer that a checkpoint stores
 PROGRESS_FIELDS = ("step", "records", "parts")
@@ -61,8 +61,8 @@ class TrainingModule(nn.Module):
     """
 
     allow_tf32 = False  # whether products on a GPU may round float32 to TF32, which is far faster
-    prefetch = False  # whether its batches are of the CPU, so that they can be made ahead
-    seen = 0  # records that it learned from before the first step, each as often as it was read
+    prefetch = False  # whether `batch` returns tensors on the CPU, which a thread makes ahead
+    seen = 0  # records read before the first step, each as often as it was read
     settings: Any  # a `Method`; of one that trains by steps, `GradientSettings`
 
     def __init__(self, settings: Method) -> None:
@@ -131,8 +131,7 @@ class TrainingModule(nn.Module):
 class Batches:
     """The batches of a run, in order; on a GPU, a thread makes each one during the step before.
 
-    What is counted of its texts is counted when it is taken: a checkpoint knows nothing of a batch
-    whose step is to come.
+    Its truncated texts are counted when it is used: a checkpoint holds no counts of a later step.
     """
 
     module: TrainingModule
@@ -145,14 +144,14 @@ class Batches:
         """Return the batch of a step, on the module's device. Errors: those of making it."""
         if self.thread is None:
             return self._make(step)
-        made = self.next or self.thread.submit(self._prefetch, step)
-        inputs, counted = made.result()
+        made_batch = self.next or self.thread.submit(self._prefetch, step)
+        inputs, counted = made_batch.result()
         self.module.truncation.merge(counted)
         self.next = None
         if step.number + 1 < self.plan.steps:
             self.next = self.thread.submit(self._prefetch, self.plan.step(step.number + 1))
         device = self.module.device
-        return with_tensors(inputs, lambda each: each.to(device, non_blocking=True))
+        return with_tensors(inputs, lambda tensor: tensor.to(device, non_blocking=True))
 
     def _make(self, step: Step) -> Any:
         return self.module.batch([self.spool[index] for index in step.indices], step)
@@ -160,10 +159,10 @@ class Batches:
     def _prefetch(self, step: Step) -> tuple[Any, dict[str, Counter[str]]]:
         """Return a batch in memory from which a GPU copies while it computes, and its counts."""
         truncation = self.module.truncation
-        before = truncation.drain()
+        earlier_counts = truncation.drain()
         inputs = self._make(step)
         counted = truncation.drain()
-        truncation.merge(before)
+        truncation.merge(earlier_counts)
         if self.module.device.type == "cuda":
             inputs = with_tensors(inputs, Tensor.pin_memory)
         return inputs, counted
@@ -205,7 +204,7 @@ class Trainer:
         self.parts: dict[str, dict[str, float]] = {}
         self.started = time.monotonic()
         self.earlier_seconds = 0.0  # seconds of the runs that this one continues
-        self.seconds = 0.0  # of a step
+        self.seconds = 0.0  # per step
         self.pending_loss: Callable[[], None] | None = None  # reads the loss of a step, and logs it
         self.log = Log(options, silent=rank() > 0)
         self.checkpoint_written: Future[None] = Future()  # the last checkpoint that a thread wrote
@@ -248,9 +247,11 @@ class Trainer:
         return "medium" if medium else "highest"
 
     def _steps(self) -> None:
-        start, steps, every = self.steps_taken, self.plan.steps, self.options.save_every
+        start = self.steps_taken
+        steps = self.plan.steps
+        save_every = self.options.save_every
         with (
-            noting_signals() as asked,
+            noting_signals() as signals,
             progress("train", self._position),
             ThreadPoolExecutor(1) as reader,
             ThreadPoolExecutor(1) as writer,
@@ -263,8 +264,8 @@ class Trainer:
                 self.step += 1
                 self._validate()
                 # a signal reaches one process sooner than another: they agree
-                stop = total(bool(asked)) > 0 and self.step < steps
-                if stop or (every and self.step % every == 0 and self.step < steps):
+                stop = total(bool(signals)) > 0 and self.step < steps
+                if stop or (save_every and self.step % save_every == 0 and self.step < steps):
                     self._save()
                 if stop:
                     break
@@ -274,18 +275,20 @@ class Trainer:
         if self.step < steps:
             say(f"stopped at step {self.step:,} of {steps:,}; add {flag('resume')} to continue")
             # where another process has received the signal, this one ends as by SIGTERM
-            raise exit_for(asked[0] if asked else signal.SIGTERM)
+            raise exit_for(signals[0] if signals else signal.SIGTERM)
         if self.steps_taken > start:
             self.seconds = (time.monotonic() - self.started) / (self.steps_taken - start)
 
     def _validate(self) -> None:
         """Measure the held-out records when it is due; a stage ends with its best model."""
-        step, held_out, end = self.step, self.held_out, self.plan.end(self.step)
+        step = self.step
+        held_out = self.held_out
+        end = self.plan.end(step)
         if held_out and (step == end or step % self.plan.validate_every == 0):
             self._read_loss()
             self.batches.wait_idle()
-            numbers = held_out.measure(step, self.plan.step(step - 1).stage)
-            self.log.line({"step": step, **numbers})
+            values = held_out.measure(step, self.plan.step(step - 1).stage)
+            self.log.line({"step": step, **values})
             if held_out.without_gain == self.module.settings.patience and step < end:
                 say(f"no gain since step {held_out.best_step:,}: the stage ends at step {step:,}")
                 self.step = end
@@ -297,9 +300,9 @@ class Trainer:
         settings = self.module.settings
         process = (rank(),) if rank() else ()  # dropout differs between processes
         torch.manual_seed(key(settings.seed, "step", step.number, *process) >> 1)
-        rate = self.plan.learning_rate(step.number)
+        share = self.plan.learning_rate(step.number)
         for group in self.optimizer.param_groups:
-            group["lr"] = group["highest_lr"] * rate
+            group["lr"] = group["highest_lr"] * share
         if step.number and step.number % self.plan.stage_steps == 0:
             self.optimizer.state.clear()  # each stage is a separate training (SEAL, section 4)
         self.optimizer.zero_grad(set_to_none=True)
@@ -355,15 +358,15 @@ class Trainer:
         if self.on_cpu:
             self.folder.save(self.step, state)
             return
-        copied = tree_map_only(Tensor, lambda each: each.to("cpu", copy=True), state)
+        copied = tree_map_only(Tensor, lambda tensor: tensor.to("cpu", copy=True), state)
         self.checkpoint_written = self.writer.submit(self.folder.save, self.step, copied)
 
     def truncation(self) -> Truncation:
         """Return the counts of cut texts over all processes."""
-        own = self.module.truncation
-        all_processes = copy(own)  # a method's other counts are kept
-        all_processes.texts = sum(gather(own.texts), Counter())
-        all_processes.truncated = sum(gather(own.truncated), Counter())
+        local = self.module.truncation
+        all_processes = copy(local)  # a method's other counts are kept
+        all_processes.texts = sum(gather(local.texts), Counter())
+        all_processes.truncated = sum(gather(local.truncated), Counter())
         return all_processes
 
     def _restore(self) -> None:
@@ -408,8 +411,8 @@ class HeldOut:
 
     def __init__(self, module: TrainingModule, records: Spool, batch_size: int) -> None:
         self.module, self.records, self.batch_size = module, records, batch_size
-        rows = range(len(records))
-        self.batches = [rows[start : start + batch_size] for start in rows[::batch_size]]
+        all_rows = range(len(records))
+        self.batches = [all_rows[start : start + batch_size] for start in all_rows[::batch_size]]
         self.name = f"held_out_{module.settings.validate_measure}"
         self.is_ranking = self.name != "held_out_loss"
         if self.is_ranking:
@@ -425,23 +428,26 @@ class HeldOut:
         Returns the loss, and the measure that chooses the model, if it is another, as in the log.
         """
         module = self.module
-        counted = deepcopy(vars(module.truncation))
+        training_counts = deepcopy(vars(module.truncation))
         module.eval()
         with torch.no_grad():
             losses = [self._loss(rows, stage) for rows in self.batches]
             ranking = self._ranking() if self.is_ranking else 0.0
         module.train()
-        vars(module.truncation).update(counted)  # held-out texts do not count as training texts
+        # held-out texts do not count as training texts
+        vars(module.truncation).update(training_counts)
         sizes = list(map(len, self.batches))
-        loss = sum(map(math.prod, zip(losses, sizes, strict=True))) / sum(sizes)
-        loss, ranking = (total(each if rank() == 0 else 0.0) for each in (loss, ranking))
+        loss = sum(map(math.prod, zip(losses, sizes, strict=True))) / sum(sizes)  # per record
+        # rank 0's numbers: all processes keep one model
+        loss = total(loss if rank() == 0 else 0.0)
+        ranking = total(ranking if rank() == 0 else 0.0)
         self.values.append(ranking if self.is_ranking else loss)
         self.without_gain += 1
-        cost = -ranking if self.is_ranking else loss  # all processes keep one model
+        cost = -ranking if self.is_ranking else loss
         if cost < self.best:
             self.best, self.best_step, self.without_gain = cost, steps, 0
             weights = trained_state(module)
-            self.weights = {name: each.to("cpu", copy=True) for name, each in weights.items()}
+            self.weights = {name: part.to("cpu", copy=True) for name, part in weights.items()}
         return {"held_out_loss": loss} | ({self.name: ranking} if self.is_ranking else {})
 
     def _ranking(self) -> float:
@@ -452,13 +458,15 @@ class HeldOut:
             query, texts = self.module.texts_to_rank(record)
             positives.setdefault(query, set()).add(texts[0])
             documents |= dict.fromkeys(texts)
-        texts, embeddings = [*documents], self._embed([*documents], "document")
+        texts = [*documents]
+        embeddings = self._embed(texts, "document")
+        queries = self._embed([*positives], "query")
         values = []
-        for query, vector in zip(positives, self._embed([*positives], "query"), strict=True):
+        for query, vector in zip(positives, queries, strict=True):
             scores = self.module.scores(vector[None], embeddings)[0]
             order = scores.argsort(descending=True, stable=True)[:MAX_RANK].tolist()
-            found = [texts[place] in positives[query] for place in order]
-            values.append(ranking_value(self.name, found, len(positives[query])))
+            is_relevant = [texts[place] in positives[query] for place in order]
+            values.append(ranking_value(self.name, is_relevant, len(positives[query])))
         return sum(values) / len(values)
 
     def _embed(self, texts: list[Hashable], side: str) -> Tensor:
@@ -475,7 +483,7 @@ class HeldOut:
         step = Step(0, stage, 0, list(range(len(records))))
         inputs = self.module.held_out(records, step)
         if self.module.prefetch:
-            inputs = with_tensors(inputs, lambda each: each.to(self.module.device))
+            inputs = with_tensors(inputs, lambda tensor: tensor.to(self.module.device))
         return self.module.backward(inputs)()["loss"]
 
     def keep_best(self) -> None:
@@ -500,17 +508,20 @@ class HeldOut:
         return {"first": first, **best, "last": last, "step": self.best_step}
 
 
-def ranking_value(measure: str, found: Sequence[bool], relevant: int) -> float:
+def ranking_value(measure: str, is_relevant: Sequence[bool], relevant: int) -> float:
     """Return the nDCG@10 or RR@10 of a query with so many relevant documents.
 
-    `found` says which of the first ten are relevant.
+    `is_relevant` says which of the first ten are relevant.
 
     >>> ranking_value("nDCG@10", [True, False, True], 2), ranking_value("RR@10", [False, True], 1)
     (0.9197207891481876, 0.5)
     """
-    ranks = [rank for rank, hit in enumerate(found, 1) if hit]
+    positions = [position for position, hit in enumerate(is_relevant, 1) if hit]
     if measure.endswith("RR@10"):
-        return 1 / ranks[0] if ranks else 0.0
-    best = range(1, min(relevant, MAX_RANK) + 1)
-    gain, highest = (sum(1 / math.log2(rank + 1) for rank in some) for some in (ranks, best))
-    return gain / highest
+        return 1 / positions[0] if positions else 0.0
+    best_positions = range(1, min(relevant, MAX_RANK) + 1)
+    return _discounted_gain(positions) / _discounted_gain(best_positions)
+
+
+def _discounted_gain(positions: Iterable[int]) -> float:
+    return sum(1 / math.log2(position + 1) for position in positions)

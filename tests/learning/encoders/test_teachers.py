@@ -147,7 +147,7 @@ def plain_loss(module, records, step, kind):
         groups, teachers = [], []
         for record in records:
             others = record.get(f"negatives_{field}" if seal else "negatives")
-            own = module.drawn(record, step, "negatives_tagged" if seal else "negatives")
+            own = module.draw_negatives(record, step, "negatives_tagged" if seal else "negatives")
             texts = [record[field], *(others[place] for place in own)]
             groups.append(embedded(texts, "document", field))
             scores = record.get("scores", [0.0] * 9)  # none are kept without a teacher
