@@ -8,7 +8,7 @@ export SHELLOPTS := errexit:nounset:pipefail
 endif
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help install check test test-all test-long test-processors gpu-check bench-gpu coverage lint lint-files lint-mypy lint-pyright soak bench bench-check bench-readme docs man \
+.PHONY: help install check test test-all test-long test-engines test-processors gpu-check bench-gpu coverage lint lint-files lint-mypy lint-pyright soak bench bench-check bench-readme docs man \
   dist release-check clean FORCE
 
 PYTHON ?= python3
@@ -57,6 +57,11 @@ test-long: $(INSTALLED)
 	$(TESTS) -m long
 	$(call as-on,default)
 	if grep -qs avx512 /proc/cpuinfo; then $(call as-on,avx2); fi
+
+# Spark and Ray beside one process, and MTEB's own scores; a test that lacks one of them, or Java, fails
+test-engines: $(INSTALLED)
+	$(INSTALL) '.[engines]'
+	$(TESTS) -m engines tests/records tests/scoring
 
 # tests that compare floats; processors with other instructions add numbers in another order
 NUMERICAL = $(shell grep -rlE '\b(approx|allclose|assert_close|array_equal|torch.equal)\b' tests --include='test_*.py')

@@ -1,11 +1,11 @@
 """One stage on engines that run it: the same records, the same bytes, at what cost.
 
-    python -m experiments.engines [--data FOLDER] [--spark PYTHON] [--count 100000]
+    python -m experiments.engines [--data FOLDER] [--python PYTHON] [--count 100000]
 
 `mask-entities` over code, once with each engine that is installed: one process, --workers 2, GNU
-parallel, Spark's rdd.pipe. FOLDER is that of the real functions; without it, records are made
-of the fixtures. PYTHON is one that has pyspark. Prints a Markdown table; other bytes than those of
-one process are an error.
+parallel, Spark's rdd.pipe, Ray's map_batches. FOLDER is that of the real functions; without it,
+records are made of the fixtures. PYTHON is one that has pyspark and ray. Prints a Markdown table;
+other bytes than those of one process are an error.
 """
 
 from __future__ import annotations
@@ -37,18 +37,31 @@ context.setLogLevel("OFF")
 records = context.textFile(source, minPartitions=4)
 records.pipe(command, env=dict(os.environ), checkCode=True).saveAsTextFile(target)
 """
+RAY = """
+import sys
+import orjson, ray, structkit
+source, target = sys.argv[1:]
+ray.data.DataContext.get_current().execution_options.preserve_order = True
+def mask(batch):
+    records = structkit.mask_entities(map(orjson.loads, batch["text"]), on_error="skip")
+    return {"text": [orjson.dumps(record).decode() for record in records]}
+lines = ray.data.read_text(source, override_num_blocks=8).map_batches(mask)
+with open(target, "w") as file:
+    file.writelines(row["text"] + "\\n" for row in lines.iter_rows())
+"""
 
 
-def engines(source: Path, folder: Path, spark: str | None) -> Iterator[tuple[str, list[str]]]:
+def engines(source: Path, folder: Path, python: str | None) -> Iterator[tuple[str, list[str]]]:
     """The engines that are installed: their names and commands, which write to stdout."""
     yield "one process", [*STAGE, str(source)]
     yield "`--workers 2`", [*STAGE, str(source), "--workers", "2"]
     if shutil.which("parallel"):
         cut = "--pipe-part --block 10M --jobs 2 -k --halt now,fail=1 --will-cite -a".split()
         yield "GNU parallel, blocks of 10 MB", ["parallel", *cut, str(source), *STAGE]
-    if spark:  # writes files of its own
-        command = [spark, "-c", SPARK, " ".join(STAGE), str(source), str(folder / "spark")]
+    if python:  # they write files of their own
+        command = [python, "-c", SPARK, " ".join(STAGE), str(source), str(folder / "spark")]
         yield "Spark, `rdd.pipe` in local[2]", command
+        yield "Ray, `map_batches`", [python, "-c", RAY, str(source), str(folder / "ray")]
 
 
 def records(data: Path | None, count: int) -> Iterator[bytes]:
@@ -70,7 +83,7 @@ def sha256(files: Iterable[Path]) -> str:
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--spark", help="a Python that has pyspark")
+    parser.add_argument("--python", help="one that has pyspark and ray")
     parser.add_argument("--count", type=int, default=100_000)
     args = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as name:
@@ -84,9 +97,14 @@ def main(arguments: list[str] | None = None) -> None:
         print("| engine | seconds | records/s | CPU seconds | memory | bytes |")
         print("|---|---:|---:|---:|---:|---|", flush=True)
         expected = ""
-        for engine, command in engines(source, folder, args.spark):
+        for engine, command in engines(source, folder, args.python):
             cost = measured(command, target=output, environment={"OMP_NUM_THREADS": "1"})
-            found = sha256(sorted((folder / "spark").glob("part-*")) or [output])
+            own = (
+                [folder / "ray"]
+                if engine.startswith("Ray")
+                else sorted(folder.glob("spark/part-*"))
+            )
+            found = sha256([file for file in own if file.exists()] or [output])
             expected = expected or found
             print(
                 f"| {engine} | {cost.seconds:.1f} | {args.count / cost.seconds:,.0f} | "

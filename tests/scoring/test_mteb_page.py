@@ -11,9 +11,9 @@ import structkit
 MTEB = Path("docs/guide/evaluate.md").read_text("utf-8").partition("## MTEB")[2]
 
 
-@pytest.mark.long
+@pytest.mark.engines
 def test_mteb_scores_a_model_as_its_page_shows(tmp_path, monkeypatch, capsys):
-    mteb = pytest.importorskip("mteb", reason="mteb is not installed: pip install mteb")
+    import mteb  # `make test-engines` installs it
     from datasets import Dataset
 
     lines = Path("fixtures/code/test.jsonl").read_text("utf-8").splitlines()
@@ -33,8 +33,10 @@ def test_mteb_scores_a_model_as_its_page_shows(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
     exec(code, {})
     name, value = capsys.readouterr().out.split()
-    run = structkit.search(pairs, queries=pairs, model="models/own")
+    # MTEB searches documents without white space around them; equal scores go by descending id in
+    # both, as in trec_eval
+    bare = [{**each, "positive": each["positive"].strip()} for each in pairs]
+    run = structkit.search(bare, queries=pairs, model="models/own")
     [ours] = structkit.score(run, qrels="self", measures=["nDCG@10"])
-    # one of the 86 queries ranks otherwise there
     assert "CodeSearchNetRetrieval" == name
-    assert pytest.approx(ours["nDCG@10"], abs=0.01) == float(value)
+    assert pytest.approx(ours["nDCG@10"], abs=1e-5) == float(value)
