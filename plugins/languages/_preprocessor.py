@@ -73,6 +73,7 @@ ATTRIBUTE = re.compile(
 AFTER_ATTRIBUTE = re.compile(
     rb"(?!(?:const|noexcept|override|final|asm|try)\b|__\w++\s*+\()[A-Za-z_*]"
 )  # follows `__printf(1, 2)` before a type
+FUNCTION_HEAD = re.compile(rb"[*\s]*+[A-Za-z_]\w*+\s*+\(")
 QUALIFIERS = frozenset(b"* & const volatile restrict __restrict".split())
 ACCESS_WORDS = frozenset(b"public protected private".split())
 INVENTED_FUNCTION = re.compile(rb"(?:T )?f+(?:\(|\Z)")
@@ -250,6 +251,8 @@ def _attributes(code: bytes) -> Iterator[tuple[int, int]]:
         found = start == last or before in QUALIFIERS
         if not code.startswith((b"__attribute", b"__declspec", b"[["), start):
             found = found or before in b";{}" or before in SPECIFIERS
+            is_typed = before in BUILTIN_TYPES or _is_name(before)
+            found = found or (is_typed and FUNCTION_HEAD.match(code, end) is not None)
             found = found and AFTER_ATTRIBUTE.match(code, end) is not None
         if found:
             last = end
