@@ -43,9 +43,19 @@ FORMS = (
     rb"`(?:\\.|[^`\\])*+`?",
     rb"<<<[ \t]*[\"']?(?P<label>[A-Za-z_]\w*)[\"']?\r?\n.*?(?:^[ \t]*(?P=label)(?!\w)|\Z)",
 )
-TAG = re.compile(r"<\?(?:php\b|=)|\?>")
-CODE = re.compile(r"[$;{}]|\w\(|\b(?:else|end(?:if|for|foreach|while|switch)|echo|print)\b")
-HOLE = re.compile(r"[\"'#]|//|/\*|<<<")
+TAG = re.compile(r"\A\s*<|<\?|\?>")
+# how a text begins that is a file: with HTML, and not with code
+FILE_START = re.compile(
+    r"""
+    \s*+ <
+    # an opening tag; code has one in strings and comments alone
+    | (?: (?! // | /\* | <<< | \?> | <\?(?:php\b|=) ) [^"'#] )*+ <\?
+    # a tag after text that does not look like code
+    | (?: (?! [$;{}] | \w\( | \b(?:else|end(?:if|for|foreach|while|switch)|echo|print)\b
+          | <\?(?:php\b|=) | \?> ) . )*+ (?: <\? | \?> )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
 OF_FILE = (rb"\A(?!\s*<\?).*?(?:%b|\Z)" % OPENING, *FORMS)
 GRAMMAR, FILE = (
     Grammar(
@@ -128,24 +138,14 @@ class Language(CodeLanguage):
     outline = OUTLINE
 
     def names(self, text: str) -> list[Span]:
-        grammar = FILE if _is_file(text) else GRAMMAR
+        # most code has no tag, and the pattern takes time
+        is_file = TAG.search(text) and FILE_START.match(text)
+        grammar = FILE if is_file else GRAMMAR
         return [
             (start, end)
             for start, end in grammar.leaves(text, types=self.types)
             if text[start:end] not in KEYWORDS or _is_member(text, start, end)
         ]
-
-
-def _is_file(text: str) -> bool:
-    """Return whether a text begins with HTML, not with code."""
-    if text.lstrip().startswith("<"):
-        return True
-    tag = TAG.search(text)
-    if tag is None:
-        return False
-    before = text[: tag.start()]
-    # code has an opening tag in strings and comments alone
-    return not CODE.search(before) or (tag[0] != "?>" and not HOLE.search(before))
 
 
 def _is_member(text: str, start: int, end: int) -> bool:

@@ -41,7 +41,6 @@ ENCODING_RULES = {
 
 # a guess: the encodings of the standard that are in use, the one that counts without evidence …
 DEFAULT_CODEC = "cp1252"
-UNUSED_BYTES = b"\x81\x8d\x8f\x90\x9d"  # in that
 LATIN_CODECS = ("cp1250", "iso8859-2", "cp1254", "cp1257")
 BEYOND_LATIN_CODECS = (
     "cp932 euc-jp gb18030 big5 cp949 cp1251 koi8-r koi8-u iso8859-5 cp866 cp1253 iso8859-7 cp1255 "
@@ -200,9 +199,7 @@ def _guess_of_piece(piece: bytes) -> str:
     if evidence < MIN_EVIDENCE_BYTES:
         return DEFAULT_CODEC
     probable = _probabilities(piece)
-    own = probable.get(DEFAULT_CODEC) or _probabilities(piece.translate(None, UNUSED_BYTES)).get(
-        DEFAULT_CODEC, 0
-    )
+    own = probable.get(DEFAULT_CODEC, 0)
     codec = max(probable, key=probable.__getitem__, default=DEFAULT_CODEC)
     enough = 1.1 + MIN_EVIDENCE_BYTES / evidence if codec in LATIN_CODECS else BEYOND_LATIN_ODDS
     return codec if probable.get(codec, 0) > enough * own else DEFAULT_CODEC

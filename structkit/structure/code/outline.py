@@ -452,11 +452,6 @@ class ParsedText:
         named = node.child_by_field_name(where) or next(children, None)
         return named.byte_range if named else None
 
-    def _follows_text(self, place: int) -> bool:
-        """Return whether the line before a place has text; looking up siblings takes long."""
-        end = max(self.data.rfind(b"\n", 0, place), 0)
-        return bool(self.data[self.data.rfind(b"\n", 0, end) + 1 : end].strip())
-
     def _definition(
         self,
         node: tree_sitter.Node,
@@ -469,9 +464,7 @@ class ParsedText:
         outline = self.outline
         whole = self._with_surroundings(node)
         comments = outline.comments
-        leading: Leading = ([], None)
-        if not comments.docstring or self._follows_text(whole.start_byte):
-            leading = comments.leading(whole, outline.last)
+        leading = comments.leading(whole, outline.last)
         first = comments.first_node(leading[0], whole)
         last = outline.last(whole) if outline.last else whole
         if kind == FUNCTION and outline.owner:
