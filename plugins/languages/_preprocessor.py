@@ -73,7 +73,7 @@ ATTRIBUTE = re.compile(
 AFTER_ATTRIBUTE = re.compile(
     rb"(?!(?:const|noexcept|override|final|asm|try)\b|__\w++\s*+\()[A-Za-z_*]"
 )  # follows `__printf(1, 2)` before a type
-FUNCTION_HEAD = re.compile(rb"[*\s]*+[A-Za-z_]\w*+\s*+\(")
+FUNCTION_HEAD = re.compile(rb"[*\s]*+(?!throw\b|[A-Z0-9_]++\b)\w++\s*+\(")
 QUALIFIERS = frozenset(b"* & const volatile restrict __restrict".split())
 ACCESS_WORDS = frozenset(b"public protected private".split())
 INVENTED_FUNCTION = re.compile(rb"(?:T )?f+(?:\(|\Z)")
@@ -365,15 +365,11 @@ class _Reader:
             following = NEXT_TOKEN.match(self.code, self.code.find(after, end) + len(after))
             conversion = following is not None and following[1][:1].isalpha()
             return b"" if typed or begins and conversion else None
-        if after in (b"const", b"volatile"):
-            end = self.code.find(after, end) + len(after)
-        elif not _is_name(after):
+        if not _is_name(after):
             return None
         sign, end = self._after_name(end)
         if sign == b"word":
             return b""
-        if after in (b"const", b"volatile"):
-            return None
         if sign == b"(":
             if typed:
                 return b""

@@ -25,7 +25,7 @@ SOURCE = re.compile(
 )
 SURROGATE = re.compile("[\ud800-\udfff]")  # alone, as the decoder joins pairs
 LINE_END = re.compile(r"\r\n?")
-MAX_HEADING_LEVEL = 6
+HEADING_MARKS = ("#", "##", "###", "####", "#####", "######")
 IPYTHON_LINE = re.compile(r"\s*(?:%|!|\?|[\w.]+\?{1,2}\s*$)")
 # cell magics whose cell is in the language of the notebook; others name another one
 TRANSPARENT_MAGICS = frozenset(("capture", "prun", "time", "timeit"))
@@ -147,15 +147,10 @@ def _read_cell(cell: dict[str, Any], file_rows: _SourceRows) -> NotebookCell:
     kind = cell["cell_type"]
     if kind == "heading":  # of nbformat 3
         kind = "markdown"
-        lines[0] = f"{'#' * _heading_level(cell.get('level'))} {lines[0]}"
+        level = cell.get("level")
+        marks = next((marks for marks in HEADING_MARKS if level == len(marks)), "#")
+        lines[0] = f"{marks} {lines[0]}"
     return NotebookCell(kind, list(zip(lines, rows, strict=True)))
-
-
-def _heading_level(level: Any) -> int:
-    try:
-        return max(1, min(int(level), MAX_HEADING_LEVEL))
-    except (ValueError, TypeError, OverflowError):  # NaN, null, infinity
-        return 1
 
 
 def _well_formed(text: str) -> str:

@@ -140,7 +140,7 @@ def test_what_is_no_text_in_a_cell(source, right):
 
 @pytest.mark.parametrize(
     ("level", "right"),
-    [("1e400", 1), ("-1e400", 1), ("NaN", 1), ("1e20", 6), ("-3", 1), ("null", 1), ('"2"', 2)],
+    [("1e400", 1), ("-1e400", 1), ("NaN", 1), ("1e20", 1), ("-3", 1), ("null", 1), ('"2"', 1)],
 )
 def test_levels_of_headings(level, right):
     cell = f'{{"cell_type": "heading", "level": {level}, "source": "Tea"}}'
