@@ -63,7 +63,14 @@ def test_what_may_not_be_made_again_is_not_made_again_by_an_inner_make(
 ):
     command = ["make", "--dry-run", "-C", folder, target, f"VENV={tmp_path}", f"DATA={data}"]
     old = f"{tmp_path}/{stamp}"
-    for words in ([], ["-o", old], [f"-o{old}"], [f"--old-file={old}"], [f"--assume-old={old}"]):
+    for words in (
+        [],
+        ["-t"],
+        ["-o", old],
+        [f"-o{old}"],
+        [f"--old-file={old}"],
+        [f"--assume-old={old}"],
+    ):
         done = completed([*command, *words], text=True, check=True)
         assert ("installing structkit" in done.stdout) == (not words), words
 
