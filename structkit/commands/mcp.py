@@ -171,7 +171,7 @@ class Tools:
         Use it before you write code that may exist already, or to change all code of one form.
         """
         places = [place, *(os.path.join(served, place) for served in self.settings.folders)]
-        existing = (each for each in places if os.path.exists(re.split(r":\d|#", each)[0]))
+        existing = (path for path in places if os.path.exists(re.split(r":\d|#", path)[0]))
         return self._answer(folder, glob, tokens, k=k, like=next(existing, place))
 
     def uses(
@@ -201,21 +201,21 @@ class Tools:
         """
         return self._answer(folder, glob, tokens, calls=name)
 
-    def _answer(self, folder: str, glob: Globs, tokens: int, **asked: Any) -> Answers:
+    def _answer(self, folder: str, glob: Globs, tokens: int, **question: Any) -> Answers:
         """Return the answers, and a note of what was left out or why there are none."""
         from structkit.asking.budget import shorten
 
         globs = [glob] if isinstance(glob, str) else glob or []
-        target, *also = self._folders(folder)
+        target, *more_folders = self._folders(folder)
         ask, surface = command_of("ask"), AgentSurface()
-        values = {"target": target, "also": also, "glob": globs, **asked}
+        values = {"target": target, "also": more_folders, "glob": globs, **question}
         for name in ("model", "offline", "secrets"):
             values[name] = getattr(self.settings, name)
         with use_surface(surface), redirect_stdout(sys.stderr):  # as a hook may print
             make(ask.settings, {"target": target, "tokens": tokens})  # checks the number
-            found = list(ask.work(make(ask.settings, values)))
-            shown = shorten(found, tokens)
-            note = shown.note() if found else " ".join(surface.messages)
+            answers = list(ask.work(make(ask.settings, values)))
+            shown = shorten(answers, tokens)
+            note = shown.note() if answers else " ".join(surface.messages)
         return Answers([*map(AnswerText.of, shown.answers)], note)
 
     def _folders(self, name: str) -> Sequence[str]:
@@ -230,10 +230,10 @@ class Tools:
                 return [tops[real]]
             if os.path.isdir(path) and any(real.startswith(f"{top.rstrip('/')}/") for top in tops):
                 return [path]
-        named = [served for top, served in tops.items() if basename(top) == name]
-        if len(named) != 1:
+        matching = [served for top, served in tops.items() if basename(top) == name]
+        if len(matching) != 1:
             raise unknown("folder", name, folders)
-        return named
+        return matching
 
 
 def mcp(settings: Settings) -> None:
@@ -257,7 +257,7 @@ def _serve(settings: Settings) -> None:
         "structkit",
         version=__version__,
         instructions=INSTRUCTIONS + ", ".join(map(printable, settings.folders)),
-        tools=[_tool(each) for each in (tools.ask, tools.like, tools.uses, tools.calls)],
+        tools=[_tool(method) for method in (tools.ask, tools.like, tools.uses, tools.calls)],
     )
     readable, writable = os.pipe()
     validate = require("mcp_types", "mcp").jsonrpc_message_adapter.validate_json
@@ -276,13 +276,13 @@ def _tool(answer: Callable[..., Answers]) -> Any:
     @wraps(answer)
     def call(**arguments: Any) -> Any:
         try:
-            found = answer(**arguments)
+            answers_found = answer(**arguments)
         except (UserError, ModuleNotFoundError) as error:
             problem = str(missing_training_package(error) or error)
             raise library.exceptions.ToolError(problem) from None
-        text = types.TextContent(type="text", text=str(found))
+        text = types.TextContent(type="text", text=str(answers_found))
         return types.CallToolResult(
-            content=[text], structured_content=schema.dump_python(found, exclude_none=True)
+            content=[text], structured_content=schema.dump_python(answers_found, exclude_none=True)
         )
 
     read_only = types.ToolAnnotations(
@@ -350,13 +350,13 @@ def _refuse(answers: int, name: int | str | None, code: int, problem: str) -> No
 def _install(settings: Settings, agent: str) -> None:
     """Show the lines for an agent's settings file and add them; a person is asked first."""
     beside_python = os.path.join(os.path.dirname(sys.executable), SERVER_NAME)
-    where = partial(path_for, AGENTS[agent])
-    arguments = ["mcp", *map(where, settings.folders)]
+    path_in_agent = partial(path_for, AGENTS[agent])
+    arguments = ["mcp", *map(path_in_agent, settings.folders)]
     for name in ("offline", "secrets"):
         if getattr(settings, name):
             arguments.append(Surface().setting(name, None))
     if model := settings.model:
-        arguments += ["-m", where(model) if os.path.exists(model) else model]
+        arguments += ["-m", path_in_agent(model) if os.path.exists(model) else model]
     change = add_server(
         agent, SERVER_NAME if shutil.which(SERVER_NAME) else beside_python, arguments
     )

@@ -159,8 +159,10 @@ def search(settings: Settings) -> Iterator[Record]:
         )
     query_id = None
     for query_id, hits in rankings:
-        out = excluded.of(query_id)
-        yield from run_records(query_id, [hit for hit in hits if hit.doc_id not in out][:k])
+        excluded_ids = excluded.of(query_id)
+        yield from run_records(
+            query_id, [hit for hit in hits if hit.doc_id not in excluded_ids][:k]
+        )
     if query_id is None:
         say(f"{queries.lines.file} holds no queries; the run is empty")
 
@@ -185,16 +187,16 @@ def _rankings_with_embeddings(
         encoding, corpus = _encode_corpus(settings, model)
     elif model:
         encoding = _open_encoding(settings, model, "query")
-    given = SIMILARITY_SETTING.given_value(settings)
-    own = encoding.meta().get("similarity") if encoding else None
-    similarity = given or own or settings.similarity
+    similarity_given = SIMILARITY_SETTING.given_value(settings)
+    model_similarity = encoding.meta().get("similarity") if encoding else None
+    similarity = similarity_given or model_similarity or settings.similarity
     if encoding and encoding.part and similarity != "maxsim":
         problem = f"{flag('similarity', similarity)} is of one embedding per text, not of rows"
         raise UserError(problem, "leave it out, or name another model", status=2)
     kind: type[Backend] = registry.load("backend", settings.backend)
     # the usual one is not given: a backend may take none
-    usual = similarity == settings.similarity
-    options = settings if usual else change(settings, similarity=similarity)
+    is_usual = similarity == settings.similarity
+    options = settings if is_usual else change(settings, similarity=similarity)
     searcher = kind().open(EmbeddedCorpus(files, corpus), options)
     if not hybrid:
         return dense_rankings(searcher, queries, k, encoding, similarity)
@@ -204,9 +206,9 @@ def _rankings_with_embeddings(
     assert encoding
     texts = settings.texts or files
     index = lexical_index(texts, settings)
-    places = ", ".join(map(input_name, dict.fromkeys([*files, *texts])))
+    inputs = ", ".join(map(input_name, dict.fromkeys([*files, *texts])))
     return hybrid_rankings(
-        searcher, index, queries, k, encoding, similarity, settings.query_field, places
+        searcher, index, queries, k, encoding, similarity, settings.query_field, inputs
     )
 
 
@@ -232,7 +234,7 @@ def _encode_corpus(settings: Settings, model: str) -> tuple[Encoding, Embeddings
     documents.report()
     if not embedded:
         raise UserError("the corpus is empty", "name a file of texts").at(settings.corpus[0])
-    rows = [row for some, _ in embedded for row in some]
+    rows = [row for window, _ in embedded for row in window]
     vectors = Matrix([np.concatenate([vectors for _, vectors in embedded])])
     corpus = Embeddings(
         [row.document for row in rows],
@@ -304,17 +306,17 @@ def _main(settings: Settings, output: RunOutput) -> None:
 
     if not settings.query and not settings.queries:
         settings = change(settings, queries=("-",))
-        read = [path for _, path in files_of([settings], "reads")]
-        keep_apart(files_of([settings, output], "writes"), read)
-    formatted = FORMAT_SETTING.given_value(output) is not None
-    if not settings.query or formatted or output.output != "-" or not os.isatty(1):
+        inputs = [path for _, path in files_of([settings], "reads")]
+        keep_apart(files_of([settings, output], "writes"), inputs)
+    format_given = FORMAT_SETTING.given_value(output) is not None
+    if not settings.query or format_given or output.output != "-" or not os.isatty(1):
         write_run(search(settings), output.output, output.format)
         return
     from structkit.searching.listing import write_answers
 
     lexical = (settings.method or method_of(settings.corpus)) == "bm25"
-    shows = lexical or holds_texts(settings.corpus)
-    documents = settings.texts or (settings.corpus if shows else ())
+    holds_documents = lexical or holds_texts(settings.corpus)
+    documents = settings.texts or (settings.corpus if holds_documents else ())
     settings = change(settings, k=settings.k or 10)
     write_answers(search(settings), settings.query, documents)
 

@@ -92,8 +92,8 @@ class Fields(dict[str, Any]):
 
     def pop_id(self, name: str) -> str:
         """Take an id: a string, or a whole number as one."""
-        whole = type(self.get(name)) is int
-        return str(self.pop(name) if whole else self.pop_field(name))
+        is_integer = type(self.get(name)) is int
+        return str(self.pop(name) if is_integer else self.pop_field(name))
 
     def pop_texts(self, name: str) -> list[str]:
         """Take a list of strings; a missing one is empty."""
@@ -125,8 +125,8 @@ class Fields(dict[str, Any]):
 
     def pop_text(self, name: str) -> str:
         """Take a string or a number, as text."""
-        number = type(self.get(name)) in (int, float)
-        return repr(self.pop(name)) if number else str(self.pop_field(name))
+        is_number = type(self.get(name)) in (int, float)
+        return repr(self.pop(name)) if is_number else str(self.pop_field(name))
 
     def move(self, names: Mapping[str, str]) -> Record:
         """Move existing fields to other names, in that order; the others stay.
@@ -150,17 +150,17 @@ def plain_line(form: str, kinds: Mapping[str, type]) -> Callable[[Record], bytes
     >>> line({"query_id": "q", "doc_id": "d", "relevance": 1}), line({"query_id": "q"})
     (b'q 0 d 1\n', b'')
     """
-    names, types = itemgetter(*kinds), tuple(kinds.values())
-    texts = itemgetter(*(place for place, kind in enumerate(types) if kind is str))
+    values_of, types = itemgetter(*kinds), tuple(kinds.values())
+    texts_of = itemgetter(*(place for place, kind in enumerate(types) if kind is str))
 
     def line(record: Record) -> bytes:
         try:
-            values = names(record)
+            values = values_of(record)
         except KeyError:
             return b""
         if len(record) != len(values) or tuple(map(type, values)) != types:
             return b""
-        cells = texts(values)
+        cells = texts_of(values)
         text = " ".join(cells)
         return (form % values).encode() if text.split() == [*cells] and '"' not in text else b""
 
@@ -239,8 +239,8 @@ def records_of_row(part: Part, row: Row) -> list[Record]:
         return [row]
     if None in row.values() and not part.ordered:
         row = {name: value for name, value in row.items() if value is not None}
-    given = part.read(Fields(row))
-    return given if isinstance(given, list) else [given]
+    records = part.read(Fields(row))
+    return records if isinstance(records, list) else [records]
 
 
 @dataclass(frozen=True)
@@ -290,21 +290,21 @@ class FormatParts:
 
     def inside(self, folder: str, chosen: str | None = None) -> dict[str, list[str]]:
         """Return the parts of a folder, or the chosen one, with their files."""
-        files_of = {}
+        files_of_parts = {}
         for name, part in self.parts.items():
             if chosen in (None, name):
                 if files := _part_files(Path(folder), part):
-                    files_of[name] = files
+                    files_of_parts[name] = files
                 elif chosen:
                     raise _missing_part(Path(folder), name, part)
                 elif self.name != OUR_FORMAT:
                     say(str(_missing_part(Path(folder), name, part)))
-        if not files_of:
+        if not files_of_parts:
             standard = ", ".join(dict.fromkeys(part.files[0] for part in self.parts.values()))
             raise UserError(f"holds none of {standard}", f"name files and {flag('part')}").at(
                 folder
             )
-        return files_of
+        return files_of_parts
 
     def open(self, files: Sequence[str], known: Sequence[str]) -> tuple[str, RowReader]:
         """Return the part that files hold, and its unread rows.
@@ -323,7 +323,7 @@ class FormatParts:
         """Return the part, one of `known`, that files hold: by name, or the only one."""
         base = _file_name(files)
         for name in known:
-            if any(fnmatch(base, os.path.basename(each)) for each in self.parts[name].files):
+            if any(fnmatch(base, os.path.basename(pattern)) for pattern in self.parts[name].files):
                 return name
         if len({self.parts[name].files for name in known}) == 1:
             return known[0]

@@ -127,24 +127,24 @@ class DelimitedRows(_LineRows):
         super().__init__(files)
 
     def units(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
-        every = ((lines.line, line) for line in lines)
-        taken: list[tuple[int, bytes]] = []
-        again: deque[tuple[int, bytes]] = deque()  # lines after a quote that nothing closes
+        numbered_lines = ((lines.line, line) for line in lines)
+        read: list[tuple[int, bytes]] = []
+        unread: deque[tuple[int, bytes]] = deque()  # lines after a quote that nothing closes
         self.header = []
 
         def next_text() -> str | None:
-            if numbered := again.popleft() if again else next(every, None):
-                taken.append(numbered)
+            if numbered := unread.popleft() if unread else next(numbered_lines, None):
+                read.append(numbered)
                 return numbered[1].decode("utf-8", "replace")
             return None
 
         while (text := next_text()) is not None:
             self.cells = self._cells(text, iter(next_text, None))
             if isinstance(self.cells, csv.Error):
-                again.extendleft(taken[:0:-1])
-                del taken[1:]
-            number, raw = taken[0][0], b"".join(line for _, line in taken)
-            taken.clear()
+                unread.extendleft(read[:0:-1])
+                del read[1:]
+            number, raw = read[0][0], b"".join(line for _, line in read)
+            read.clear()
             if self.cells and self.header:
                 yield number, raw
             elif self.cells:
@@ -159,13 +159,13 @@ class DelimitedRows(_LineRows):
         if '"' not in line and "\r" not in line:  # as in most rows
             return line.split(self.delimiter) if line else []
         # of a cell whose quote is not closed; the limit is the whole process's
-        before = csv.field_size_limit(max_record_bytes())
+        previous_limit = csv.field_size_limit(max_record_bytes())
         try:
             return next(csv.reader(chain([text], more), delimiter=self.delimiter, strict=True))
         except csv.Error as error:
             return error
         finally:
-            csv.field_size_limit(before)
+            csv.field_size_limit(previous_limit)
 
     def parse(self, text: str) -> Row:
         if isinstance(self.cells, csv.Error):
@@ -341,8 +341,10 @@ class ParquetOutput(RowOutput):
         """Return the rows as a table of the first rows' schema. Errors: it cannot hold them."""
         make = self.arrow.Table.from_pylist
         if self.writer and not self.typed:  # arrow drops fields of objects that a schema lacks
-            own = make(self.rows).schema
-            whole = self.arrow.unify_schemas([self.schema, own], promote_options="permissive")
-            if whole != self.schema:
+            new_schema = make(self.rows).schema
+            merged = self.arrow.unify_schemas(
+                [self.schema, new_schema], promote_options="permissive"
+            )
+            if merged != self.schema:
                 raise TypeError("later rows have other types than the first ones")
         return make(self.rows, schema=self.schema)

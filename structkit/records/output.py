@@ -120,8 +120,8 @@ def keep_together(files: Sequence[WholeFile], others: Iterable[str | Path] = ())
     """
     for file in files:
         file.handle.close()
-    before = [*(file.target for file in reversed(files)), *others]
-    for path in before if len(before) > 1 else []:
+    old_paths = [*(file.target for file in reversed(files)), *others]
+    for path in old_paths if len(old_paths) > 1 else []:
         if os.path.lexists(path):  # also false for a name that is too long
             os.unlink(path)
     for file in files:
@@ -176,14 +176,14 @@ def replace_folder(new: str | Path, target: str | Path, old: str | Path) -> None
 def partial_of(target: str) -> str:
     """Return the hidden name beside a target, and remove those of dead processes."""
     start = beside(target, ".", LONGEST_PARTIAL_SUFFIX).removesuffix(LONGEST_PARTIAL_SUFFIX) + "."
-    for left in glob.glob(f"{glob.escape(start)}*.partial"):
-        number = left[len(start) :].removesuffix(".partial")
+    for leftover in glob.glob(f"{glob.escape(start)}*.partial"):
+        number = leftover[len(start) :].removesuffix(".partial")
         if number.isdecimal() and not _is_running(int(number)):
             # it was killed between the two renames of a folder
-            if not os.path.islink(left) and not os.path.lexists(target):
+            if not os.path.islink(leftover) and not os.path.lexists(target):
                 with suppress(OSError):
-                    os.replace(os.path.join(left, OLD_FOLDER), target)
-            remove(left)
+                    os.replace(os.path.join(leftover, OLD_FOLDER), target)
+            remove(leftover)
     return f"{start}{os.getpid()}.partial"
 
 
@@ -415,9 +415,9 @@ def write_drawn(
 
     `draw` gets the width of the terminal; with `always` it draws for files and pipes too.
     """
-    person = path == "-" and os.isatty(1)
-    if always or person:
-        width = shutil.get_terminal_size().columns if person else None
+    is_terminal = path == "-" and os.isatty(1)
+    if always or is_terminal:
+        width = shutil.get_terminal_size().columns if is_terminal else None
         with Output(path) as output:
             output.write((draw(list(records), width) + "\n").encode())
     else:
@@ -439,10 +439,10 @@ def format_table(records: Iterable[Record], names: Sequence[str], width: int | N
         table.add_column(name, no_wrap=name != names[-1], overflow="fold")
     for record in records:
         table.add_row(*(str(record[name]) for name in names))
-    drawn = StringIO()
-    console = Console(file=drawn, width=width or MAX_TABLE_CHARACTERS, markup=False, emoji=False)
+    text = StringIO()
+    console = Console(file=text, width=width or MAX_TABLE_CHARACTERS, markup=False, emoji=False)
     console.print(table, highlight=False)
-    return "\n".join(map(str.rstrip, drawn.getvalue().splitlines()))
+    return "\n".join(map(str.rstrip, text.getvalue().splitlines()))
 
 
 def write_summary(record: Record) -> None:

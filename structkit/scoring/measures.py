@@ -22,7 +22,7 @@ from structkit.reproducibility import key
 from structkit.scoring.qrels import MAX_RELEVANCE, Qrels
 from structkit.scoring.runs import Run, ranking, trec_eval_scores
 
-ALIASES = {"hitrate": "Success", "hit": "Success"}
+ALIASES = {"ndcg": "nDCG", "hitrate": "Success", "hit": "Success"}
 PROVIDERS: list[Any] = ir_measures.DefaultPipeline.providers
 MAX_PARAMETER = 2**31 - 1  # of whole numbers in parameters
 MAX_EXPONENTIAL_GRADE = 19  # the highest grade whose gain 2^grade - 1 is not beyond HIGHEST
@@ -43,14 +43,14 @@ def measure(name: str) -> ir_measures.Measure:
     ['nDCG@10', 'RR@100', 'RR', 'Success@5']
     """
     base = name.partition("@")[0].partition("(")[0]
-    known = {**{known.lower(): known for known in registry}, "ndcg": "nDCG", **ALIASES}
-    found = known.get(base.lower(), base)
+    canonical_names = {known.lower(): known for known in registry} | ALIASES
+    canonical = canonical_names.get(base.lower(), base)
     example = "for example nDCG@10, RR@10, R@100, Success@5, P(rel=2)@1, AP"
-    if found not in registry:
-        guessed = guess(base, known.values())
+    if canonical not in registry:
+        guessed = guess(base, canonical_names.values())
         raise wrong_usage(f"unknown measure {name!r}", f"{guessed}{example}")
     try:
-        measure = ir_measures.parse_measure(found + name[len(base) :])
+        measure = ir_measures.parse_measure(canonical + name[len(base) :])
         measure.validate_params()  # type: ignore[no-untyped-call]
         offers: list[Any] = [
             each for each in PROVIDERS if each.supports(_trec_eval_measure(measure) or measure)
@@ -60,9 +60,11 @@ def measure(name: str) -> ir_measures.Measure:
         if not offers or not _plausible(measure):
             raise ValueError
     except (ValueError, SyntaxError, TypeError, AssertionError, MemoryError, RecursionError):
-        names = ("@k" if each == "cutoff" else each for each in registry[found].SUPPORTED_PARAMS)
+        names = (
+            "@k" if each == "cutoff" else each for each in registry[canonical].SUPPORTED_PARAMS
+        )
         raise wrong_usage(
-            f"unknown measure {name!r}", f"{found} takes {', '.join(names)}; {example}"
+            f"unknown measure {name!r}", f"{canonical} takes {', '.join(names)}; {example}"
         ) from None
     if not any(each.is_available() for each in offers):
         needs = offers[0].install_instructions()
@@ -95,8 +97,10 @@ class Evaluation:
     def part(self, rows: Sequence[int]) -> Evaluation:
         """Return the evaluation of some queries, without the count of unjudged ones."""
         query_ids = [self.query_ids[row] for row in rows]
-        values, lost = self.values[rows], self.lost.intersection(query_ids)
-        return replace(self, query_ids=query_ids, values=values, lost=lost, unjudged=0)
+        missing = self.lost.intersection(query_ids)
+        return replace(
+            self, query_ids=query_ids, values=self.values[rows], lost=missing, unjudged=0
+        )
 
 
 def interval(values: Values, seed: int = 0) -> tuple[Values, Values]:
@@ -136,9 +140,10 @@ def evaluate(run: Run, qrels: Qrels, names: Sequence[str]) -> Evaluation:
     query_ids = list(qrels)
     judged = {query_id: documents for query_id, documents in run.items() if query_id in qrels}
     if not judged:
-        first, other = next(iter(run), ""), next(iter(qrels), "")
+        run_id = next(iter(run), "")
+        judged_id = next(iter(qrels), "")
         raise UserError(
-            f'no query of the run is judged: it has "{first}", the judgements have "{other}"',
+            f'no query of the run is judged: it has "{run_id}", the judgements have "{judged_id}"',
             "give the judgements of this run",
         )
     values = np.zeros((len(query_ids), len(names)))
@@ -158,13 +163,13 @@ def _measure_values(
     for measure in measures:
         if measure.NAME == "Judged":
             yield measure, _judged_values(measure, qrels, run)
-        elif known := _trec_eval_measure(measure, qrels):
-            of_trec_eval[measure] = known
+        elif computed := _trec_eval_measure(measure, qrels):
+            of_trec_eval[measure] = computed
         else:
             yield measure, _other_values(measure, qrels, run)
     columns = _trec_eval_values({*of_trec_eval.values()}, qrels, run)
-    for measure, known in of_trec_eval.items():
-        values = columns[known]
+    for measure, computed in of_trec_eval.items():
+        values = columns[computed]
         if measure.NAME == "RR" and "cutoff" in measure.params:  # 1 / rank counts to the cutoff
             values = np.where(values * (measure["cutoff"] + 0.5) > 1, values, 0.0)
         yield measure, values
@@ -184,15 +189,16 @@ def _trec_eval_values(
         if max(documents.values()) < 0:  # trec_eval would write before its arrays; all values are 0
             qrels[query_id] = {"": 0}
     # ir_measures may compute a measure together with others, by the gains or documents of these
-    alike: dict[str, set[ir_measures.Measure]] = {}
+    measures_by_params: dict[str, set[ir_measures.Measure]] = {}
     for measure in measures:
         params = repr([measure.params.get(name) for name in ("gains", "judged_only")])
-        alike.setdefault(params, set()).add(measure)
+        measures_by_params.setdefault(params, set()).add(measure)
     columns: dict[ir_measures.Measure, Values] = {}
-    for some in alike.values():
-        while left := some - columns.keys():  # of two of one name in trec_eval, one is computed
+    for measures_together in measures_by_params.values():
+        # of two measures with one name in trec_eval, a pass computes one
+        while uncomputed := measures_together - columns.keys():
             # one pass of trec_eval for each level of relevance, not an object for each value
-            evaluator: Any = ir_measures.pytrec_eval.evaluator(left, qrels)
+            evaluator: Any = ir_measures.pytrec_eval.evaluator(uncomputed, qrels)
             for invoker in evaluator.invokers:
                 result = invoker.evaluator.evaluate(run)
                 of_queries = [result[query_id] for query_id in qrels]
@@ -258,9 +264,9 @@ def _other_values(measure: ir_measures.Measure, qrels: Qrels, run: Run) -> Value
         )
     judged, ranked = _with_numbers_as_ids(qrels, run)
     provider = next(each for each in PROVIDERS if each.supports(measure) and each.is_available())
-    found = provider.evaluator([measure], judged).iter_calc(ranked)
+    results = provider.evaluator([measure], judged).iter_calc(ranked)
     try:
-        values = {each.query_id: each.value for each in found}
+        values = {result.query_id: result.value for result in results}
     except ZeroDivisionError:  # of Accuracy, without a document that is not relevant
         raise UserError(f"{measure} is not defined for some query", "use another measure") from None
     return np.array([values.get(row, measure.DEFAULT) for row in ranked], np.float64)

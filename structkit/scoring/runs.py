@@ -120,14 +120,16 @@ class PlacedLines(Lines):
 
     def __init__(self, path: str) -> None:
         super().__init__([path])
-        self.first, blocks, ahead = b"", super().blocks(), list[Block]()
+        self.first = b""
+        blocks = super().blocks()
+        read_blocks = list[Block]()
         for block in blocks:
-            ahead.append(block)
-            texts = (line for line in block.lines() if not line.isspace() and line[:1] != b"#")
-            if first := next(texts, b""):
+            read_blocks.append(block)
+            row_lines = (line for line in block.lines() if not line.isspace() and line[:1] != b"#")
+            if first := next(row_lines, b""):
                 self.first = first
                 break
-        self._blocks = chain(ahead, blocks)
+        self._blocks = chain(read_blocks, blocks)
 
     def __enter__(self) -> Self:
         return self
@@ -157,41 +159,46 @@ def values_by_query(
     `highest`. Simple lines are read here, with no call per line except the parser's: a generator
     per step would take a quarter of the time.
     """
-    found: dict[str, dict[str, Any]] = {}
-    query, documents, loads, most = None, dict[str, Any](), orjson.loads, max_record_bytes()
+    values: dict[str, dict[str, Any]] = {}
+    query = None
+    documents = dict[str, Any]()
+    loads = orjson.loads
+    max_bytes = max_record_bytes()
     for block in rows.blocks():
-        short = len(block.data) <= most
+        lines_fit = len(block.data) <= max_bytes
         for rows.line, line in enumerate(block.lines(), block.line + 1):  # noqa: B020 its place
             try:
                 record = loads(line)
                 query_id, doc_id, value = record["query_id"], record["doc_id"], record[field]
-                simple = short and type(query_id) is type(doc_id) is str and type(value) in kinds
+                simple = (
+                    lines_fit and type(query_id) is type(doc_id) is str and type(value) in kinds
+                )
                 simple = simple and -highest <= value <= highest
             except (ValueError, LookupError, TypeError):
                 simple = False
             if not simple:
                 if line.isspace():
                     continue
-                if len(line) > most:
+                if len(line) > max_bytes:
                     raise too_long()
                 query_id, doc_id, value, _ = read(line, field)
             if query_id != query:  # the rows of a query are adjacent
-                query, documents = query_id, found.setdefault(query_id, {})
+                query, documents = query_id, values.setdefault(query_id, {})
             if doc_id in documents:
                 raise repeated_document(query_id, doc_id, what)
             documents[doc_id] = value
-    return found
+    return values
 
 
 def rows_by_query(rows: Iterable[DocumentRow], what: str) -> dict[str, dict[str, Any]]:
     """Return the value of rows for each query and document. Errors: one has two."""
-    found: dict[str, dict[str, Any]] = {}
+    values: dict[str, dict[str, Any]] = {}
     for query_id, doc_id, value, _ in rows:
-        documents = found.setdefault(query_id, {})
+        documents = values.setdefault(query_id, {})
         if doc_id in documents:
             raise repeated_document(query_id, doc_id, what)
         documents[doc_id] = value
-    return found
+    return values
 
 
 def repeated_document(query_id: str, doc_id: str, what: str) -> UserError:
@@ -215,7 +222,7 @@ def json_row(line: bytes, field: str, kinds: tuple[type, ...] = (float, int)) ->
         if not isinstance(record, dict):
             raise UserError("the line is not a JSON object", RECORD_REMEDY) from None
         names = ("query_id", "doc_id", field)
-        raise missing(next(each for each in names if each not in record), record) from None
+        raise missing(next(name for name in names if name not in record), record) from None
     if type(value) not in kinds:
         raise _other_kind(field, value, "a string" if str in kinds else "a number")
     return _id_text(query_id, "query_id"), _id_text(doc_id, "doc_id"), value, record

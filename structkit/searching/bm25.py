@@ -43,14 +43,14 @@ BEST_PASSAGES_PER_PAGE = (
 )
 
 
-def idf(documents: int, having: int) -> float:
-    """Return the weight (idf) of a word that `having` of the documents have.
+def idf(documents: int, frequency: int) -> float:
+    """Return the weight (idf) of a word that `frequency` of the documents have.
 
     >>> round(idf(3, 1), 4)
     0.9808
     """
-    without = documents - having
-    return math.log(1 + (without + 0.5) / (having + 0.5))
+    without = documents - frequency
+    return math.log(1 + (without + 0.5) / (frequency + 0.5))
 
 
 def saturation(
@@ -114,20 +114,20 @@ class Postings:
         texts, words, counts = bags.spread(parts)
         lengths = np.bincount(texts, counts, bags.size).astype(np.int32)
         names = sorted(number)
-        place = np.argsort([number[name] for name in names])  # of each number
-        return cls.of(names, lengths, place[words] << 32 | texts, counts)
+        word_numbers = np.argsort([number[name] for name in names])  # of each number
+        return cls.of(names, lengths, word_numbers[words] << 32 | texts, counts)
 
     @classmethod
     def merge(cls, parts: Sequence[tuple[Postings, IntArray]]) -> Self:
         """Return one of several, each given with the new numbers of its documents, or -1."""
         names = sorted({word for part, _ in parts for word in part.words})
-        number = {word: place for place, word in enumerate(names)}
+        number_of = {word: place for place, word in enumerate(names)}
         columns: list[tuple[Any, ...]] = []
         for part, numbers in parts:
-            own = np.fromiter(map(number.__getitem__, part.words), np.int64)
+            word_numbers = np.fromiter(map(number_of.__getitem__, part.words), np.int64)
             documents = numbers[part.documents]
             kept = documents >= 0
-            keys = np.repeat(own << 32, np.diff(part.starts)) | documents
+            keys = np.repeat(word_numbers << 32, np.diff(part.starts)) | documents
             columns.append((keys[kept], part.counts[kept]))
         lengths = scatter_rows([(part.lengths, numbers) for part, numbers in parts])
         return cls.of(names, lengths, *map(np.concatenate, zip(*columns, strict=True)))
@@ -161,14 +161,16 @@ class Postings:
     def all_scores(self, k1: float, b: float) -> Vectors:
         """Return BM25 of each word in each of its documents, (postings,), as bm25s has it."""
         sizes = np.diff(self.starts).tolist()
-        weights = [idf(len(self.lengths), having) for having in sizes]
+        weights = [idf(len(self.lengths), frequency) for frequency in sizes]
         of_postings = np.repeat(np.array(weights, np.float32), sizes)
         mean = self.lengths.mean()
         scores = np.empty(len(self.counts), np.float32)
         for first in range(0, len(scores), POSTINGS_PER_BLOCK):
-            here = slice(first, first + POSTINGS_PER_BLOCK)
-            lengths = self.lengths[self.documents[here]]
-            scores[here] = of_postings[here] * saturation(self.counts[here], lengths, mean, k1, b)
+            block = slice(first, first + POSTINGS_PER_BLOCK)
+            lengths = self.lengths[self.documents[block]]
+            scores[block] = of_postings[block] * saturation(
+                self.counts[block], lengths, mean, k1, b
+            )
         return scores
 
 
@@ -252,16 +254,18 @@ class WordIndex:
         """
         near = self._near(word)
         stems = {other for other in near if same_stem(word, other)}
-        known = any(len(self._having(each)[0]) for each in stems)
-        least = MIN_STEM_CHARACTERS if known else MIN_STEM_CHARACTERS + 1
+        known = any(len(self._having(start)[0]) for start in stems)
+        min_characters = MIN_STEM_CHARACTERS if known else MIN_STEM_CHARACTERS + 1
         starts = [word[:size] for size in range(MIN_STEM_CHARACTERS, len(word) - 1)]
-        short = {f"{each}{s}" for each in starts for s in ("", "s") if len(each) >= least}
+        short = {
+            f"{start}{s}" for start in starts for s in ("", "s") if len(start) >= min_characters
+        }
         short = {other for other in near & short if shortens(word, other)}
         forms = [(stems - {word}, 1.0), (short - stems, PREFIX_WORD_WEIGHT)]
-        if not known and len(word) >= least:
+        if not known and len(word) >= min_characters:
             long = {other for other in near if len(other) > len(word) and shortens(word, other)}
             forms.append((long - stems, 1.0))
-        yield from ((self._count(some), weight) for some, weight in forms if some)
+        yield from ((self._count(words), weight) for words, weight in forms if words)
         for start in starts:
             rest = word.removeprefix(start)
             if start in near and len(rest) >= MIN_STEM_CHARACTERS:
@@ -288,14 +292,14 @@ def _documents_and_counts(
     parts: Sequence[tuple[Postings, IntArray]], word: str
 ) -> tuple[IntArray, Counts]:
     """Return the documents that have a word, by their numbers, and its count in each."""
-    some = [(np.empty(0, np.int64), np.empty(0, np.int32))]
+    columns = [(np.empty(0, np.int64), np.empty(0, np.int32))]
     for part, numbers in parts:
         if (place := part.place(word)) is not None:
-            kept = slice(part.starts[place], part.starts[place + 1])
-            documents = numbers[part.documents[kept]]
-            here = documents >= 0
-            some.append((documents[here], part.counts[kept][here]))
-    documents, counts = map(np.concatenate, zip(*some, strict=True))
+            postings = slice(part.starts[place], part.starts[place + 1])
+            documents = numbers[part.documents[postings]]
+            is_here = documents >= 0
+            columns.append((documents[is_here], part.counts[postings][is_here]))
+    documents, counts = map(np.concatenate, zip(*columns, strict=True))
     return documents, counts
 
 
@@ -308,22 +312,24 @@ def page_scores(
     of each one's page. A score, 0 … 1, is the mean of three: BM25 of the page, of the passage, and
     of the page's best passages.
     """
-    number = pages.max() + 1
-    of_pages = np.zeros((number, counts.shape[1]))
+    page_count = pages.max() + 1
+    of_pages = np.zeros((page_count, counts.shape[1]))
     np.add.at(of_pages, pages, counts)  # (pages, words)
     page_lengths = np.bincount(pages, weights=lengths).astype(float)
     page_idf = _idf_of_columns(of_pages)
-    whole = _bm25_of_rows(of_pages, page_lengths, page_idf, PAGE_K1, PAGE_B)
+    page_bm25 = _bm25_of_rows(of_pages, page_lengths, page_idf, PAGE_K1, PAGE_B)
     # a word that each row of a table has is rare among pages, and no word is on a single page
-    own = _bm25_of_rows(counts, lengths, np.sqrt(page_idf * _idf_of_columns(counts)))
-    among = places_in_groups(own, pages) < BEST_PASSAGES_PER_PAGE
-    best = np.bincount(pages[among], weights=own[among], minlength=number).astype(float)
+    passage_bm25 = _bm25_of_rows(counts, lengths, np.sqrt(page_idf * _idf_of_columns(counts)))
+    is_best = places_in_groups(passage_bm25, pages) < BEST_PASSAGES_PER_PAGE
+    best_of_pages = np.bincount(
+        pages[is_best], weights=passage_bm25[is_best], minlength=page_count
+    ).astype(float)
     scores = (
-        _divided_by_maximum(whole)[pages]
-        + _divided_by_maximum(own)
-        + _divided_by_maximum(best)[pages]
+        _divided_by_maximum(page_bm25)[pages]
+        + _divided_by_maximum(passage_bm25)
+        + _divided_by_maximum(best_of_pages)[pages]
     ) / 3
-    return np.where(own > 0, scores, 0.0), among
+    return np.where(passage_bm25 > 0, scores, 0.0), is_best
 
 
 def places_in_groups(scores: Floats, groups: IntArray) -> IntArray:
@@ -345,17 +351,17 @@ def highest_scores(scores: Floats, maximum: int) -> dict[int, float]:
     >>> highest_scores(np.array([0.0, 1.0, 3.0, 1.0]), 2)
     {2: 3.0, 1: 1.0}
     """
-    found = np.flatnonzero(scores > 0)
-    if len(found) > maximum:  # sorting a few is faster than all
-        least = np.partition(scores[found], -maximum)[-maximum]
-        found = found[scores[found] >= least]
-    order = found[np.argsort(-scores[found], kind="stable")][:maximum]
+    passages = np.flatnonzero(scores > 0)
+    if len(passages) > maximum:  # sorting a few is faster than all
+        least = np.partition(scores[passages], -maximum)[-maximum]
+        passages = passages[scores[passages] >= least]
+    order = passages[np.argsort(-scores[passages], kind="stable")][:maximum]
     return {int(number): float(scores[number]) for number in order}
 
 
 def _idf_of_columns(counts: Counts | Floats) -> Floats:
-    having = np.count_nonzero(counts, axis=0).tolist()
-    return np.array([idf(len(counts), each) for each in having])
+    frequencies = np.count_nonzero(counts, axis=0).tolist()
+    return np.array([idf(len(counts), frequency) for frequency in frequencies])
 
 
 def _bm25_of_rows(

@@ -92,8 +92,8 @@ class EmbeddedCorpus:
     @property
     def index(self) -> str | None:
         """The folder of a saved index, if that is the corpus."""
-        one = len(self.files) == 1 and os.path.isdir(self.files[0])
-        return self.files[0] if one else None
+        is_folder = len(self.files) == 1 and os.path.isdir(self.files[0])
+        return self.files[0] if is_folder else None
 
     def read(self, options: SearchOptions, *, scan: bool = True) -> Embeddings:
         """Return the embeddings that pass the filters; `scan` as for `read_embeddings`.
@@ -101,19 +101,21 @@ class EmbeddedCorpus:
         Errors: filters that no row passes.
         """
         fields, conditions = bool(options.filter) or options.explain, options.conditions
-        every = self.encoded or read_embeddings(self.files, fields=fields, scan=scan)
+        embeddings = self.encoded or read_embeddings(self.files, fields=fields, scan=scan)
         if not conditions:
-            return every
+            return embeddings
         rows = [
-            row for row, record in enumerate(every.fields) if matches_filters(record, conditions)
+            row
+            for row, record in enumerate(embeddings.fields)
+            if matches_filters(record, conditions)
         ]
         if not rows:
-            names = sorted({name for record in every.fields for name in record})
-            known = ", ".join(names) or f"none: {program('encode')} {flag('keep')} adds some"
+            names = sorted({name for record in embeddings.fields for name in record})
+            known_fields = ", ".join(names) or f"none: {program('encode')} {flag('keep')} adds some"
             problem = f"no row of the corpus passes {flag('filter', ' '.join(options.filter))}"
-            remedy = f"leave one out, or name another value; its fields are {known}"
+            remedy = f"leave one out, or name another value; its fields are {known_fields}"
             raise UserError(problem, remedy).at(self.files[0])
-        return every.take(np.array(rows, np.int64))
+        return embeddings.take(np.array(rows, np.int64))
 
 
 def matches_filters(record: Record, conditions: Iterable[tuple[str, str]]) -> bool:
@@ -156,8 +158,8 @@ class Backend(Contract):
 
 def check_options(options: SearchOptions, backend: str, *taken: str) -> None:
     """Raise for options that a backend does not take; `EmbeddedCorpus.read` applies filters."""
-    known = [flag(name) for name in (*taken, "filter")]
-    if others := [name for name in flags_given(options, SearchOptions) if name not in known]:
+    known_flags = [flag(name) for name in (*taken, "filter")]
+    if others := [name for name in flags_given(options, SearchOptions) if name not in known_flags]:
         problem = f"{flag('backend', backend)} takes no {', '.join(others)}"
         raise wrong_usage(problem, f"leave it out, or name another {flag('backend')}")
 
@@ -216,16 +218,16 @@ def dense_rankings(
         rows = _query_records(searcher, queries, summed=summed)
     size = max(1, min(QUERIES_PER_BATCH, MAX_HELD_RESULTS // k))
     groups = groupby(rows, itemgetter(0)) if summed else ((row[0], [row]) for row in rows)
-    every = ((name, [row for _, row in own]) for name, own in groups)
+    embedded = ((name, [row for _, row in vectors_of_query]) for name, vectors_of_query in groups)
     seen = set[str]()
-    while some := list(islice(every, MAXSIM_QUERIES_PER_BATCH if summed else size)):
-        ids = [name for name, _ in some]
+    while batch := list(islice(embedded, MAXSIM_QUERIES_PER_BATCH if summed else size)):
+        ids = [name for name, _ in batch]
         for name in ids:
             add_new(name, seen)  # the rows of a query stand together
-        vectors = np.stack([row for _, own in some for row in own])
+        vectors = np.stack([row for _, vectors_of_query in batch for row in vectors_of_query])
         if similarity == "cosine" and not are_unit(Matrix([vectors]), 1e-6):
             vectors = normalize_rows(vectors)
-        ends = np.cumsum([len(own) for _, own in some])
+        ends = np.cumsum([len(vectors_of_query) for _, vectors_of_query in batch])
         starts = np.array([0, *ends[:-1]]) if summed else None
         try:
             # a backend that compares texts alone takes no starts

@@ -81,24 +81,27 @@ def first_line_number(record: Record) -> int | None:
     lines = record.get("lines")
     if not (isinstance(lines, list) and len(lines) == 2 and all(type(n) is int for n in lines)):
         return None
-    stands = text.rstrip("\n").count("\n") == lines[1] - lines[0]
-    return int(lines[0]) if stands and not (field == "text" and "html" in record) else None
+    is_unchanged = text.rstrip("\n").count("\n") == lines[1] - lines[0]
+    return int(lines[0]) if is_unchanged and not (field == "text" and "html" in record) else None
 
 
 def _fold(text: str, first: int | None, width: int, prose: bool) -> Iterator[Line]:
     for number, line in enumerate(text.splitlines() if first is None else text.split("\n")):
-        here = None if first is None else first + number
+        row_number = None if first is None else first + number
         plain = line.expandtabs(TAB_COLUMNS).rstrip()
         parts = textwrap.wrap(plain, width, break_on_hyphens=False) if prose else [plain]
         for part in parts or [""]:
-            yield Line(here, part)
+            yield Line(row_number, part)
 
 
 def starts_blocks(rows: Sequence[str]) -> list[bool]:
     """Return whether something begins with each row: it follows a blank one, or is an item."""
-    full = [bool(row.strip()) for row in rows]
-    after = zip(rows, full, [False, *full], strict=False)
-    return [here and (not above or LIST_ITEM.match(row) is not None) for row, here, above in after]
+    is_row_full = [bool(row.strip()) for row in rows]
+    rows_with_previous = zip(rows, is_row_full, [False, *is_row_full], strict=False)
+    return [
+        is_full and (not is_full_above or LIST_ITEM.match(row) is not None)
+        for row, is_full, is_full_above in rows_with_previous
+    ]
 
 
 def _rows_with_symbol(rows: Sequence[Line], best: int, maximum: int, record: Record) -> list[Line]:
@@ -125,8 +128,8 @@ def _symbol_rows(rows: Sequence[Line], record: Record) -> tuple[int | None, int 
     if not isinstance(name, str) or not isinstance(lines, list) or first is None:
         return None, None
     top = lines[0] - first
-    own = re.compile(rf"(?!\s*[/#;*]).*\b{re.escape(SYMBOL_SEPARATOR.split(name)[-1])}\b")
-    named = (at for at in range(max(top, 0), len(rows)) if own.match(rows[at].text))
+    definition = re.compile(rf"(?!\s*[/#;*]).*\b{re.escape(SYMBOL_SEPARATOR.split(name)[-1])}\b")
+    named = (at for at in range(max(top, 0), len(rows)) if definition.match(rows[at].text))
     return next(named, None) if top >= 0 else None, top
 
 
@@ -140,8 +143,8 @@ def _rows_from(rows: Sequence[Line], begin: int, maximum: int) -> list[Line]:
     """Return `maximum` rows from one on, without blank ones at both ends."""
     first = max(0, min(begin, len(rows) - maximum))
     shown = range(first, min(first + maximum, len(rows)))
-    full = [place for place in shown if rows[place].text]
-    return list(rows[full[0] : full[-1] + 1]) if full else []
+    rows_with_text = [row for row in shown if rows[row].text]
+    return list(rows[rows_with_text[0] : rows_with_text[-1] + 1]) if rows_with_text else []
 
 
 def _word_weights(text: str, terms: Set[str]) -> Counter[str]:

@@ -130,18 +130,18 @@ def split_words(text: str, *, document: bool = False) -> list[str]:
     """
     if text.isascii():
         return ASCII_WORD.findall(text)
-    found: list[str] = []
+    words: list[str] = []
     for token in re.findall(TOKEN_PATTERN, unicodedata.normalize("NFC", text)):
         if token.isascii():
-            found.append(token)
+            words.append(token)
             continue
         for run, word in re.findall(RUN_OR_WORD, normalize(token)):
             if word:
-                found.append(word)
+                words.append(word)
             if document or len(run) == 1:
-                found += run
-            found += map("".join, zip(run, run[1:], strict=False))
-    return found
+                words += run
+            words += map("".join, zip(run, run[1:], strict=False))
+    return words
 
 
 @lru_cache(maxsize=1 << 17)
@@ -150,10 +150,10 @@ def word_and_parts(word: str) -> tuple[str, ...]:
     folded = fold(word)
     spaced = fold(NAME_PART_BREAK.sub(" ", word)) if folded != word else word.replace("_", " ")
     parts = spaced.split()
-    every = (folded, *parts) if len(parts) > 1 else (folded,)
-    if LUCENE_STOPWORDS.isdisjoint(every):
-        return every
-    return tuple(each for each in every if each not in LUCENE_STOPWORDS)
+    words = (folded, *parts) if len(parts) > 1 else (folded,)
+    if LUCENE_STOPWORDS.isdisjoint(words):
+        return words
+    return tuple(part for part in words if part not in LUCENE_STOPWORDS)
 
 
 def question_words(question: str) -> list[str]:
@@ -162,8 +162,8 @@ def question_words(question: str) -> list[str]:
     >>> question_words("When should I let the HTTPClient retry?")
     ['let', 'httpclient', 'http', 'client', 'retry']
     """
-    every = dict.fromkeys(folded_words(question))
-    return [word for word in every if word not in QUESTION_WORDS] or list(every)
+    words = dict.fromkeys(folded_words(question))
+    return [word for word in words if word not in QUESTION_WORDS] or list(words)
 
 
 def same_stem(one: str, other: str) -> bool:
@@ -292,12 +292,13 @@ def shared_words(terms: Sequence[str], name: str) -> float:
     >>> shared_words(["open", "a", "retry", "pool"], "Client.openPools")
     0.7071067811865476
     """
-    own = name_parts(SYMBOL_SEPARATOR.split(name)[-1])
-    if _stem_starts(tuple(terms)).isdisjoint(_stem_starts(own)):  # the usual case
+    words = name_parts(SYMBOL_SEPARATOR.split(name)[-1])
+    if _stem_starts(tuple(terms)).isdisjoint(_stem_starts(words)):  # the usual case
         return 0.0
-    shared = related_terms(terms, own)
-    here, there = len(frozenset[str]().union(*shared)), sum(map(bool, shared))
-    return float((here / len(terms) * there / len(own)) ** 0.5)
+    shared = related_terms(terms, words)
+    found_terms = len(frozenset[str]().union(*shared))
+    matched_words = sum(map(bool, shared))
+    return float((found_terms / len(terms) * matched_words / len(words)) ** 0.5)
 
 
 def occurrences(text: str, terms: Set[str]) -> tuple[Span, ...]:
@@ -306,7 +307,7 @@ def occurrences(text: str, terms: Set[str]) -> tuple[Span, ...]:
     >>> occurrences("maxRetries = retry", {"retries"})
     ((3, 10), (13, 18))
     """
-    plain, places = normalize_in_place(text)
+    plain, offsets = normalize_in_place(text)
     spans: list[Span] = []
     for match in re.finditer(RUN_OR_WORD, plain):
         first, last = match.span(1 if match[1] else 2)
@@ -315,11 +316,11 @@ def occurrences(text: str, terms: Set[str]) -> tuple[Span, ...]:
             pieces = [(at, min(at + size, last)) for at in range(first, last) for size in (2, 1)]
         elif not is_term(fold(match[2]), terms):
             breaks = NAME_PART_BREAK.finditer(plain, first, last)
-            ends = [first, *chain.from_iterable(each.span() for each in breaks), last]
+            ends = [first, *chain.from_iterable(part_break.span() for part_break in breaks), last]
             pieces = list(zip(ends[::2], ends[1::2], strict=True))
         for start, end in pieces:
             if is_term(fold(plain[start:end]), terms):
-                span = places[start][0], places[end - 1][1]
+                span = offsets[start][0], offsets[end - 1][1]
                 if spans and span[0] < spans[-1][1]:  # pairs of characters overlap
                     before = spans.pop()
                     span = before[0], max(span[1], before[1])
@@ -334,13 +335,14 @@ def normalize_in_place(text: str) -> tuple[str, list[Span]]:
     ('fix', [(0, 1), (0, 1), (1, 2)])
     """
     if text.isascii():  # as nearly all lines of code are
-        return text, [(at, at + 1) for at in range(len(text))]
-    plain, places = "", list[Span]()
+        return text, [(offset, offset + 1) for offset in range(len(text))]
+    plain = ""
+    offsets = list[Span]()
     for match in NFKC_CLUSTER.finditer(text):
-        made = normalize(match[0])
-        plain += made
-        places += [match.span()] * len(made)
-    return plain, places
+        normalized = normalize(match[0])
+        plain += normalized
+        offsets += [match.span()] * len(normalized)
+    return plain, offsets
 
 
 def is_term(word: str, terms: Set[str]) -> bool:
