@@ -73,7 +73,9 @@ def test_a_stopped_run_goes_on_with_the_best_model_and_its_log(name, chosen, fil
     values = {"batch_size": 4, "epochs": 2, "learning_rate": 0.5, **METHODS[name], **chosen}
     method = load("method", name)(**values, validate=files[1])
     options = {"quiet": True, "save_every": 3, "log_every": 2}
-    whole, parts = (RunOptions(str(tmp_path / each), **options) for each in ("whole", "parts"))
+    whole, parts = (
+        RunOptions(output=str(tmp_path / each), **options) for each in ("whole", "parts")
+    )
     expected = train_method(name, method, [files[0]], whole)
     with pytest.raises(KeyError, match="stop"):
         ended = stopping(type(method), 9, KeyError("stop"))(**values, validate=files[1])
@@ -215,7 +217,7 @@ def test_two_processes_rank_as_one(name, tmp_path):
     values["learning_rate"] = 0.0  # dropout differs between processes
     found = []
     for processes in (1, 2):
-        options = RunOptions(str(tmp_path / str(processes)), quiet=True, nproc=processes)
+        options = RunOptions(output=str(tmp_path / str(processes)), quiet=True, nproc=processes)
         summary = train_method(name, load("method", name)(**values), [file], options)
         found.append(summary["held_out"])
     assert found[0] == pytest.approx(found[1], abs=1e-4)

@@ -140,7 +140,7 @@ def test_resume_of_a_finished_run_changes_nothing(run, data, tmp_path):
 def test_santa_without_decoder_is_complete_too(tmp_path):
     data = write_pairs(tmp_path / "train.jsonl")
     small = {"size": "tiny", "vocabulary_size": 400, "max_steps": 0, "architecture": "bert"}
-    settings, options = load("method", "santa")(**small), RunOptions(str(tmp_path / "m"))
+    settings, options = load("method", "santa")(**small), RunOptions(output=str(tmp_path / "m"))
     train_method("santa", settings, [str(data)], options)
     assert train_method("santa", settings, [str(data)], replace(options, resume=True))["complete"]
 

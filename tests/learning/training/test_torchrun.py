@@ -87,7 +87,9 @@ def test_two_machines_one_of_them_lost_and_resumed(data, tmp_path):
         load("method", "contrastive")(model=str(tmp_path / "bert"), **SETTINGS),
         json.loads(printed),
     )
-    whole = train_method("contrastive", method, [str(data)], RunOptions(str(tmp_path / "whole")))
+    whole = train_method(
+        "contrastive", method, [str(data)], RunOptions(output=str(tmp_path / "whole"))
+    )
     found = json.loads(printed)
     assert 15 == found["steps"]
     assert found["losses"]["loss"] == pytest.approx(whole["losses"]["loss"], abs=1e-5)
