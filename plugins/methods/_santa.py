@@ -68,9 +68,9 @@ class DecoderHead(nn.Module):
         texts = tokenize(records, "masked", "document")
         targets = tokenize(records, "target", "target").tokens if predict else None
         if targets is not None:  # (batch, target length)
-            own = records[share(len(records))]
-            plain = [not entities_of(record["target"]) for record in own]
-            targets.ids[plain] = IGNORED_LABEL  # nothing is masked: the text is only aligned
+            local = records[share(len(records))]
+            is_plain = [not entities_of(record["target"]) for record in local]
+            targets.ids[is_plain] = IGNORED_LABEL  # nothing is masked: the text is only aligned
         return texts, targets
 
     def output(
@@ -115,10 +115,13 @@ class MaskedLanguageHead(nn.Module):
     def batch(
         self, records: list[Record], tokenize: Tokenize, *, predict: bool
     ) -> tuple[LocalTexts, Tokens | None]:
-        own, first = records[share(len(records))], share(len(records)).start
-        if not own:
+        rows = share(len(records))
+        local, first = records[rows], rows.start
+        if not local:
             return LocalTexts(None, first, len(records)), None
-        tokens, labels = self.tokens([restore(each["masked"], each["target"]) for each in own])
+        tokens, labels = self.tokens(
+            [restore(record["masked"], record["target"]) for record in local]
+        )
         return LocalTexts(tokens, first, len(records)), labels if predict else None
 
     def tokens(self, restored: Sequence[tuple[str, list[Span]]]) -> tuple[Tokens, Tokens]:
@@ -127,13 +130,13 @@ class MaskedLanguageHead(nn.Module):
         prompt = tokenizing.prompts.get("document", "")
         texts = [prompt + text for text, _ in restored]
         encoded = list(tokenizing.encode_texts(texts, "document", offsets=True))
-        cut = sum(bool(encoding.overflowing) for encoding in encoded)
-        tokenizing.truncation.count("document", len(texts), cut)
-        tokens = pad_tokens([each.ids for each in encoded], tokenizing.padding)
+        truncated = sum(bool(encoding.overflowing) for encoding in encoded)
+        tokenizing.truncation.count("document", len(texts), truncated)
+        tokens = pad_tokens([encoding.ids for encoding in encoded], tokenizing.padding)
         labels = torch.full(tokens.ids.shape, IGNORED_LABEL)
         for row, (_, spans) in enumerate(restored):
-            later = [(start + len(prompt), end + len(prompt)) for start, end in spans]
-            places = overlapping(encoded[row].offsets, later)
+            shifted = [(start + len(prompt), end + len(prompt)) for start, end in spans]
+            places = overlapping(encoded[row].offsets, shifted)
             labels[row, places] = tokens.ids[row, places]
             tokens.ids[row, places] = self.mask
         return tokens, replace(tokens, ids=labels)
@@ -167,12 +170,12 @@ class PredictionHead(nn.Module):
         """
         hidden: Tensor = self.norm(functional.gelu(self.dense(hidden_states)))
         exact = torch.promote_types(hidden.dtype, torch.float32)
-        hidden, table, bias = (each.to(exact) for each in (hidden, table, self.bias))
+        hidden, table, bias = (tensor.to(exact) for tensor in (hidden, table, self.bias))
         if not len(hidden):
             return hidden.sum()
         with torch.autocast(hidden.device.type, enabled=False):
-            one = torch.ones_like(labels, dtype=hidden.dtype)
-            return vocabulary_loss(hidden, table, bias, labels, one)
+            weights = torch.ones_like(labels, dtype=hidden.dtype)
+            return vocabulary_loss(hidden, table, bias, labels, weights)
 
 
 def overlapping(offsets: Sequence[Span], spans: Sequence[Span]) -> list[int]:
@@ -181,11 +184,11 @@ def overlapping(offsets: Sequence[Span], spans: Sequence[Span]) -> list[int]:
     >>> overlapping([(0, 0), (0, 3), (4, 5), (5, 7), (7, 9)], [(4, 6), (8, 9)])
     [2, 3, 4]
     """
-    places, at = [], 0
+    places, span = [], 0
     for place, (start, end) in enumerate(offsets):
-        while at < len(spans) and spans[at][1] <= start:
-            at += 1
-        if start < end and at < len(spans) and spans[at][0] < end:
+        while span < len(spans) and spans[span][1] <= start:
+            span += 1
+        if start < end and span < len(spans) and spans[span][0] < end:
             places.append(place)
     return places
 
@@ -208,7 +211,7 @@ def restore(masked: str, target: str) -> tuple[str, list[Span]]:
     ('def f(a): f', [(4, 5), (10, 11)])
     """
     entities = entities_of(target)
-    text, spans, at = "", list[Span](), 0
+    text, spans, end = "", list[Span](), 0
     for match in SENTINEL.finditer(masked):
         number = int(match[1])
         if number >= len(entities):
@@ -216,11 +219,11 @@ def restore(masked: str, target: str) -> tuple[str, list[Span]]:
                 f'field "masked" has {match[0]}, but "target" does not',
                 f"make both with {program('mask-entities')}",
             )
-        text += masked[at : match.start()]
+        text += masked[end : match.start()]
         spans.append((len(text), len(text) + len(entities[number])))
         text += entities[number]
-        at = match.end()
-    return text + masked[at:], spans
+        end = match.end()
+    return text + masked[end:], spans
 
 
 @dataclass(frozen=True)
@@ -248,7 +251,8 @@ class Santa(DualEncoder):
 
     def batch(self, records: list[Record], step: Step) -> Inputs:
         settings = self.settings
-        align, predict = settings.alignment_weight > 0, settings.entity_weight > 0
+        align = settings.alignment_weight > 0
+        predict = settings.entity_weight > 0
         queries = [record["query"] for record in records]
         texts: dict[str, LocalTexts] = {}
         labels = None
@@ -272,21 +276,21 @@ class Santa(DualEncoder):
         return self.local_texts([record[name] for record in records], len(records), kind)
 
     def embedded(self, inputs: Inputs, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        every = inputs.texts[name].tokens
-        if name != "masked" or every is None or inputs.labels is None:
+        masked = inputs.texts[name].tokens
+        if name != "masked" or masked is None or inputs.labels is None:
             return super().embedded(inputs, name, rows)
-        tokens, labels = every.shortened(rows), inputs.labels.shortened(rows)
+        tokens, labels = masked.shortened(rows), inputs.labels.shortened(rows)
         pieces: list[HeadOutput] = []
 
-        def embedded(places: Tensor, piece: Tokens) -> Tensor:
+        def embed_piece(piece_rows: Tensor, piece: Tokens) -> Tensor:
             hidden_states = self.encoder.hidden_states(piece)  # (places, length, dim)
-            own = labels.shortened(places)
-            pieces.append(self.predictor.output(self.encoder, hidden_states, piece, own))
+            piece_labels = labels.shortened(piece_rows)
+            pieces.append(self.predictor.output(self.encoder, hidden_states, piece, piece_labels))
             return pieces[-1].embeddings
 
-        embeddings = self.encoder.in_pieces(tokens, embedded)
-        hidden_states = torch.cat([each.hidden_states for each in pieces])  # (tokens, dim)
-        ids = torch.cat([each.labels for each in pieces])  # (tokens,)
+        embeddings = self.encoder.in_pieces(tokens, embed_piece)
+        hidden_states = torch.cat([piece.hidden_states for piece in pieces])  # (tokens, dim)
+        ids = torch.cat([piece.labels for piece in pieces])  # (tokens,)
         entity = self.predictor.loss(self.encoder, hidden_states, ids)
         return embeddings, {"entity": entity / max(1, inputs.count)}
 
@@ -300,9 +304,8 @@ class Santa(DualEncoder):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         if "queries" not in embeddings:
             return torch.zeros((), device=self.encoder.device), {}
-        positives = embeddings[
-            "originals" if "originals" in embeddings else "masked"
-        ]  # (batch, dim)
+        name = "originals" if "originals" in embeddings else "masked"
+        positives = embeddings[name]  # (batch, dim)
         negatives = embeddings.get("negatives")
         if negatives is not None:
             negatives = spread(negatives, inputs.present)
@@ -355,15 +358,18 @@ def encoder_only(settings: EncoderSettings) -> bool:
 def check_tokens(tokenizer: Any, in_place: bool) -> None:
     """Raise if the tokenizer has no token for an entity, or would split it."""
     if in_place:
-        there, what, model = tokenizer.mask_token_id is not None, "mask token", "BERT-like model"
+        is_known = tokenizer.mask_token_id is not None
+        token = "mask token"
+        model = "BERT-like model"
     else:
         number = tokenizer.convert_tokens_to_ids("<extra_id_0>")
-        there, what = number not in (None, tokenizer.unk_token_id), "sentinels <extra_id_0> …"
+        is_known = number not in (None, tokenizer.unk_token_id)
+        token = "sentinels <extra_id_0> …"
         model = "T5 model such as CodeT5"
-    if not there:
-        alone = f"{flag('entity_weight', 0)} {flag('align_on', 'original')}"
-        problem = f"the model's tokenizer has no {what}"
-        raise UserError(problem, f"use a {model}, or align alone: {alone}")
+    if not is_known:
+        flags = f"{flag('entity_weight', 0)} {flag('align_on', 'original')}"
+        problem = f"the model's tokenizer has no {token}"
+        raise UserError(problem, f"use a {model}, or align alone: {flags}")
 
 
 def prediction_head(settings: Any, model: Any) -> PredictionHead:
@@ -378,11 +384,11 @@ def prediction_head(settings: Any, model: Any) -> PredictionHead:
             folder, **LOCAL_SAFETENSORS, output_loading_info=True
         )
         if not any("predictions.transform" in key for key in loading["missing_keys"]):
-            known = full.cls.predictions
-            head.dense.load_state_dict(known.transform.dense.state_dict())
-            head.norm.load_state_dict(known.transform.LayerNorm.state_dict())
-            head.norm.eps = known.transform.LayerNorm.eps
-            head.bias.data.copy_(known.bias.data)
+            pretrained = full.cls.predictions
+            head.dense.load_state_dict(pretrained.transform.dense.state_dict())
+            head.norm.load_state_dict(pretrained.transform.LayerNorm.state_dict())
+            head.norm.eps = pretrained.transform.LayerNorm.eps
+            head.bias.data.copy_(pretrained.bias.data)
             return head
     say(f"the model {start} has no head for masked tokens: a new one is added")
     return head
@@ -391,5 +397,5 @@ def prediction_head(settings: Any, model: Any) -> PredictionHead:
 def _transformer(name: str) -> Path:
     """Return the folder of the model itself."""
     folder = model_folder(name, offline=True)
-    place: Path = own_metadata(folder).get("transformer", folder)
-    return place
+    transformer: Path = own_metadata(folder).get("transformer", folder)
+    return transformer

@@ -61,11 +61,10 @@ ENCODE_AGAIN = "encode the corpus again"
 UNRELATED_SETTINGS = frozenset(
     "model keep batch_tokens count dim run files precision similarity".split()
 )
-MAX_INT8_SCALE = 2.0**57  # the square of 127 times as much is a float32
+MAX_INT8_SCALE = 2.0**57  # so that the square of the largest number, 127 times it, is a float32
 NUMBER_TYPES = frozenset((float, int))
-EMBEDDING_FIELDS = frozenset(
-    ("id", "doc_id", "embedding")
-)  # the fields of an embedding that are not kept ones
+# the fields of an embedding that are not kept ones
+EMBEDDING_FIELDS = frozenset(("id", "doc_id", "embedding"))
 HASHED_PARTS = 256  # of a file of numbers
 HASHED_PART_BYTES = 4096
 
@@ -208,9 +207,9 @@ def vector(record: Record, name: str = "embedding", dimensions: int = 0) -> arra
     value = record.get(name)
     if type(value) is not list or not value or not NUMBER_TYPES.issuperset(map(type, value)):
         # NaN and infinity are written as null
-        is_ = "is not a list of numbers" if name in record else "is missing"
+        predicate = "is not a list of numbers" if name in record else "is missing"
         remedy = f"make embeddings with {program('encode')}, or search texts with "
-        raise UserError(f'field "{name}" {is_}', remedy + flag("method", "bm25"))
+        raise UserError(f'field "{name}" {predicate}', remedy + flag("method", "bm25"))
     try:
         row = array("f", value)
     except OverflowError:  # an integer that is beyond float64 too
@@ -255,39 +254,43 @@ def read_matrix(path: str, *, fields: bool = False, scan: bool = True) -> Embedd
             f"is damaged, or not a .npy file of numbers (NumPy: {error})", _encode_remedy(".npy")
         ).at(path) from None
     stem = path.removesuffix(".npy")
-    kind = next((each for each, code in CODE_TYPES.items() if vectors.dtype == code), None)
+    kind = next((name for name, code in CODE_TYPES.items() if vectors.dtype == code), None)
     problem = f"holds {vectors.dtype} {vectors.shape}, not floats (documents, dimensions)"
-    form = UserError(problem, _encode_remedy(".npy")).at(path)
+    form_error = UserError(problem, _encode_remedy(".npy")).at(path)
     if vectors.ndim != 2 or not (vectors.dtype.kind == "f" or kind) or 0 in vectors.shape:
-        raise form
-    there = {ending for ending in (".npy", *SUFFIXES_BESIDE) if os.path.exists(stem + ending)}
+        raise form_error
+    present_files = {
+        ending for ending in (".npy", *SUFFIXES_BESIDE) if os.path.exists(stem + ending)
+    }
     counts = read_counts(stem, len(vectors))
     ids = read_ids(stem + IDS_SUFFIX, len(counts or vectors))
     ids = repeat_names(check_unique(ids, stem + IDS_SUFFIX), counts)
     meta: Record = {}
-    if META_SUFFIX in there:
+    if META_SUFFIX in present_files:
         meta = read_meta(stem + META_SUFFIX, *vectors.shape, kind=kind)
     if CODE_TYPES.get(meta.get("quantize", "")) != CODE_TYPES.get(kind or ""):
         if not kind:
-            raise form
+            raise form_error
         # as quantize_embeddings of sentence-transformers returns
         remedy = f"save the floats, or use {program('encode', quantize='int8')}"
         raise UserError(f"holds {vectors.dtype} codes without their ranges", remedy).at(path)
-    read = {".npy", IDS_SUFFIX, DOC_IDS_SUFFIX, ROWS_SUFFIX}
+    read_files = {".npy", IDS_SUFFIX, DOC_IDS_SUFFIX, ROWS_SUFFIX}
     doc_ids, records = ids, list[Record]()
-    if DOC_IDS_SUFFIX in there:
+    if DOC_IDS_SUFFIX in present_files:
         doc_ids = read_ids(stem + DOC_IDS_SUFFIX, len(vectors))
-    if fields and FIELDS_SUFFIX in there:
+    if fields and FIELDS_SUFFIX in present_files:
         records = read_fields(stem + FIELDS_SUFFIX, len(ids))
-        read.add(FIELDS_SUFFIX)
+        read_files.add(FIELDS_SUFFIX)
     rows = Matrix([vectors])
     if kind == "binary":
         rows = Matrix([BinaryRows(vectors, meta["dim"])])
     elif kind:
         rows = Matrix([_int8_rows(stem, vectors)])
-        read.add(SCALES_SUFFIX)
+        read_files.add(SCALES_SUFFIX)
     check_together(
-        path, meta, [each for each in (".npy", *SUFFIXES_BESIDE) if each in read & there]
+        path,
+        meta,
+        [name for name in (".npy", *SUFFIXES_BESIDE) if name in read_files & present_files],
     )
     norm = 1.0
     if kind != "binary":
@@ -350,19 +353,19 @@ def read_parquet(path: str, *, fields: bool = False) -> Embeddings:
             f"is not a Parquet file, or a damaged one ({str(error).partition('.')[0]})",
             _encode_remedy(".parquet"),
         ).at(path) from None
-    numbers = next((each for each in ("embedding", "vector") if each in names), "")
-    if "id" not in names or not numbers or not len(table):
+    vector_column = next((name for name in ("embedding", "vector") if name in names), "")
+    if "id" not in names or not vector_column or not len(table):
         columns = ", ".join(names) or "no columns"
         raise UserError(
             f"holds {len(table):,} rows of {columns}, not id and embedding",
             _encode_remedy(".parquet"),
         ).at(path)
     ids = doc_ids = _parquet_ids(table["id"], "id", path)
-    kept = table.drop_columns([numbers, "id"])
+    kept = table.drop_columns([vector_column, "id"])
     if "doc_id" in names:
         doc_ids = _parquet_ids(table["doc_id"], "doc_id", path)
         kept = kept.drop_columns("doc_id")
-    rows = Matrix([_parquet_numbers(table[numbers], path)])
+    rows = Matrix([_parquet_numbers(table[vector_column], path)])
     records = kept.to_pylist() if fields and kept.num_columns else []
     meta = orjson.loads((file.metadata.metadata or {}).get(b"structkit", b"{}"))
     meta = meta if isinstance(meta, dict) else {}
@@ -390,19 +393,19 @@ def _parquet_numbers(column: Any, path: str) -> Floats:
     """Return a column of lists as a matrix (rows, dimensions)."""
     compute = require("pyarrow.compute", "parquet")
     problem = "has an embedding that is not a list of as many floats as the others"
-    wrong = UserError(problem, _encode_remedy(".parquet"))
+    form_error = UserError(problem, _encode_remedy(".parquet"))
     if not str(column.type).startswith(("list", "fixed_size_list", "large_list")):
-        raise wrong.at(path)
+        raise form_error.at(path)
     lengths = compute.fill_null(compute.list_value_length(column), 0).to_numpy()
     width = int(lengths[0])
     if not width or (lengths != width).any():
-        raise wrong.at(path, int(np.argmax((lengths != width) | (lengths == 0))) + 1)
-    flat = compute.list_flatten(column)
-    if str(flat.type) not in ("halffloat", "float", "double"):
-        raise wrong.at(path)
-    if flat.null_count:
-        raise wrong.at(path, int(np.argmax(flat.is_null().to_numpy())) // width + 1)
-    numbers: Floats = flat.to_numpy().reshape(-1, width)
+        raise form_error.at(path, int(np.argmax((lengths != width) | (lengths == 0))) + 1)
+    values = compute.list_flatten(column)
+    if str(values.type) not in ("halffloat", "float", "double"):
+        raise form_error.at(path)
+    if values.null_count:
+        raise form_error.at(path, int(np.argmax(values.is_null().to_numpy())) // width + 1)
+    numbers: Floats = values.to_numpy().reshape(-1, width)
     return numbers
 
 
@@ -490,15 +493,15 @@ def read_meta(
     """
     with read_errors(path, again), open(path, "rb") as handle:
         meta = orjson.loads(handle.read())
-    known = {"count": int, "dim": int}
+    required = {"count": int, "dim": int}
     optional = {"model_sha256": str | None, "run": dict | None, "files": dict | None}
     if type(meta) is not dict or not all(
-        isinstance(meta.get(name), form) for name, form in (known | optional).items()
+        isinstance(meta.get(name), form) for name, form in (required | optional).items()
     ):
         raise UserError("is not what structkit writes", again).at(path)
-    shape = count, dim = meta["count"], meta["dim"]
+    count, dim = meta["count"], meta["dim"]
     if count != rows or column_count(dim, kind) != width:
-        raise UserError(f"says {shape}, but the matrix is {(rows, width)}", again).at(path)
+        raise UserError(f"says {(count, dim)}, but the matrix is {(rows, width)}", again).at(path)
     return meta
 
 

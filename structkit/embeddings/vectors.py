@@ -24,19 +24,17 @@ Vectors = NDArray[np.float32]
 IntArray = NDArray[np.int64]
 
 ROWS_PER_BLOCK = 8192  # rows read together
-UNIT_TOLERANCE = (
-    1e-2  # how far from 1 the length of a row may be that codes or 16 bits have rounded
-)
+# how far from 1 the length of a row may be that codes or 16 bits have rounded
+UNIT_TOLERANCE = 1e-2
 TOO_LARGE = "normalize the embeddings"
 NOT_FINITE = "encode it again, with a model whose weights are finite"
 CODE_TYPES = {"int8": "|i1", "binary": "|u1"}  # as NumPy writes the types of codes
 QUANTIZED_TYPES = {"fp16": "<f2", **CODE_TYPES}
 MAX_INT8_CODE = 127
-MIN_FLOAT16_OVERFLOW = 65520  # the least number that 16 bits round to infinity
+MIN_FLOAT16_OVERFLOW = 65520  # the lowest number that 16 bits round to infinity
 SCALE_STEPS = 2**16
-MIN_INT8_NUMBER = (
-    1e-30  # rows without a larger number are zeros; their squares are 0 in float32 too
-)
+# rows without a larger number are zeros; their squares are 0 in float32 too
+MIN_INT8_NUMBER = 1e-30
 
 
 @dataclass(frozen=True)
@@ -96,8 +94,8 @@ class Int8Rows:
     @classmethod
     def merge(cls, parts: Sequence[tuple[Int8Rows, IntArray]]) -> Int8Rows:
         """Return one of several, each given with the new numbers of its rows, or -1."""
-        codes = scatter_rows([(each.codes, numbers) for each, numbers in parts])
-        return cls(codes, scatter_rows([(each.scales, numbers) for each, numbers in parts]))
+        codes = scatter_rows([(rows.codes, numbers) for rows, numbers in parts])
+        return cls(codes, scatter_rows([(rows.scales, numbers) for rows, numbers in parts]))
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -193,8 +191,8 @@ class Matrix:
         vectors = np.empty((len(rows), self.shape[1]), np.float32)
         part_of = np.searchsorted(self.starts, rows, side="right") - 1  # (rows,)
         for number, part in enumerate(self.parts):
-            here = part_of == number
-            vectors[here] = part[rows[here] - self.starts[number]]
+            in_part = part_of == number
+            vectors[in_part] = part[rows[in_part] - self.starts[number]]
         return vectors
 
     def take(self, rows: IntArray) -> Matrix:
@@ -205,10 +203,10 @@ class Matrix:
         if (steps > 0).all():  # each part in its own form, which may be smaller than floats
             ends = np.searchsorted(rows, self.starts).tolist()
             cuts = zip(self.starts, ends, ends[1:], strict=False)
-            own = [rows[low:high] - start for start, low, high in cuts]
+            part_rows = [rows[low:high] - start for start, low, high in cuts]
             kept = [
-                part[each] if isinstance(part, np.ndarray) else part.take(each)
-                for part, each in zip(self.parts, own, strict=True)
+                part[rows_of_part] if isinstance(part, np.ndarray) else part.take(rows_of_part)
+                for part, rows_of_part in zip(self.parts, part_rows, strict=True)
             ]
             return Matrix(kept)
         return Matrix([self._numbers(rows)])
@@ -232,25 +230,25 @@ def scatter_rows(parts: Sequence[tuple[NDArray[Any], IntArray]]) -> NDArray[Any]
     >>> scatter_rows([(np.array([5, 6, 7]), np.array([2, -1, 0])), (np.array([8]), np.array([1]))])
     array([7, 8, 5])
     """
-    parts = [each for each in parts if len(each[0])] or parts[:1]
-    here = [numbers >= 0 for _, numbers in parts]
-    size = sum(map(np.count_nonzero, here))
+    parts = [part for part in parts if len(part[0])] or parts[:1]
+    has_number = [numbers >= 0 for _, numbers in parts]
+    size = sum(map(np.count_nonzero, has_number))
     rows, numbers = parts[0]
     if size == len(rows) and np.array_equal(numbers, np.arange(size)):
         return rows  # which may be mapped
     whole = np.empty((size, *rows.shape[1:]), np.result_type(*(rows for rows, _ in parts)))
-    for (rows, numbers), some in zip(parts, here, strict=True):
-        whole[numbers[some]] = rows[some]
+    for (rows, numbers), kept in zip(parts, has_number, strict=True):
+        whole[numbers[kept]] = rows[kept]
     return whole
 
 
 def row_norms(rows: Matrix) -> Vectors:
     """Return the Euclidean norm of each row, (rows,)."""
-    found = [np.empty(0, np.float32)]
+    norms = [np.empty(0, np.float32)]
     for _, block in row_blocks(rows):
         squares = np.einsum("rd,rd->r", block, block, dtype=np.float64)
-        found.append(np.sqrt(squares).astype(np.float32))
-    return np.concatenate(found)
+        norms.append(np.sqrt(squares).astype(np.float32))
+    return np.concatenate(norms)
 
 
 def are_unit(rows: Matrix, within: float) -> bool:

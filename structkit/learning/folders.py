@@ -81,8 +81,8 @@ def model_folder(name: str, *, offline: bool = False) -> Path:
             name, allow_patterns=DOWNLOADED_FILES, local_files_only=True
         )
     except Exception:  # there is none, or not all of it
-        leave = f"name a local model folder, or leave {flag('offline')} out"
-        remedy = leave if offline else CHECK_NAME
+        offline_remedy = f"name a local model folder, or leave {flag('offline')} out"
+        remedy = offline_remedy if offline else CHECK_NAME
         problem = f"there is no folder {name}, and the model hub {why}"
         raise UserError(problem, remedy) from None
     if not offline:
@@ -129,8 +129,8 @@ def _hub_failure(error: Exception) -> str:
         return "has no model of that name"
     if "timed out" in str(error):
         return f"cannot be asked: no answer within {HUB_TIMEOUT_SECONDS:g} s"
-    said = str(error).strip().partition("\n")[0][:200]
-    return f"cannot be asked: {said or type(error).__name__}"
+    message = str(error).strip().partition("\n")[0][:200]
+    return f"cannot be asked: {message or type(error).__name__}"
 
 
 def content_hash(folder: Path) -> str:
@@ -182,8 +182,8 @@ def damage_error(problem: str, file: Path | None = None) -> UserError:
 
 def write_weights(folder: Path, weights: Mapping[str, NDArray[Any]]) -> None:
     """Write weights by name."""
-    whole = {name: np.ascontiguousarray(each) for name, each in weights.items()}
-    save_file(whole, folder / WEIGHTS_FILE)
+    contiguous = {name: np.ascontiguousarray(weight) for name, weight in weights.items()}
+    save_file(contiguous, folder / WEIGHTS_FILE)
 
 
 def read_weights(folder: Path) -> dict[str, NDArray[Any]]:
@@ -193,8 +193,8 @@ def read_weights(folder: Path) -> dict[str, NDArray[Any]]:
         weights: dict[str, NDArray[Any]] = load_file(file)
     except (OSError, SafetensorError, ValueError, KeyError) as error:
         raise damage_error(f"cannot be read (safetensors: {error})", file) from None
-    for name, each in weights.items():
-        if not np.isfinite(each).all():
+    for name, weight in weights.items():
+        if not np.isfinite(weight).all():
             raise damage_error(f"the weight {name} holds numbers that are not finite", file)
     return weights
 
@@ -232,7 +232,13 @@ def folder_signature(model: Path) -> str:
     """
     digest = hashlib.sha256(__version__.encode())
     for file in sorted(file for file in model.rglob("*") if file.is_file()):
-        is_ = file.stat()
-        state = (file.relative_to(model), is_.st_ino, is_.st_size, is_.st_mtime_ns, is_.st_ctime_ns)
+        status = file.stat()
+        state = (
+            file.relative_to(model),
+            status.st_ino,
+            status.st_size,
+            status.st_mtime_ns,
+            status.st_ctime_ns,
+        )
         digest.update(repr(state).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()

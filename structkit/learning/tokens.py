@@ -19,10 +19,8 @@ from tokenizers import Encoding, Tokenizer
 from structkit.errors import flag, wrong_usage
 from structkit.processes import group_by_size
 
-MAX_SLICE_CHARACTERS = (
-    1 << 17
-)  # characters that are tokenized together: their tokens take 100 times as much
-
+# characters that are tokenized together: their tokens take 100 times as many bytes
+MAX_SLICE_CHARACTERS = 1 << 17
 
 IdArray = NDArray[np.int64]
 
@@ -58,10 +56,12 @@ class Truncation:
 
     def drain(self) -> dict[str, Counter[str]]:
         """Take all that was counted, by the names of the counters, which are empty then."""
-        counters = {name: each for name, each in vars(self).items() if isinstance(each, Counter)}
-        counted = {name: each.copy() for name, each in counters.items()}
-        for each in counters.values():
-            each.clear()
+        counters = {
+            name: counter for name, counter in vars(self).items() if isinstance(counter, Counter)
+        }
+        counted = {name: counter.copy() for name, counter in counters.items()}
+        for counter in counters.values():
+            counter.clear()
         return counted
 
     def merge(self, counted: Mapping[str, Mapping[str, int]]) -> None:
@@ -75,14 +75,14 @@ class Truncation:
         `limit` is the flag that makes room for more of a text, by default a training's.
         """
         lines = []
-        for name, cut in self.truncated.items():
+        for name, truncated in self.truncated.items():
             kind, _, field = name.partition(" ")
             texts = f'texts in the field "{field}"' if field else f"{kind} texts"
-            if cut:
+            if truncated:
                 lines.append(
-                    f"{cut:,} of {self.texts[name]:,} {texts} were longer than "
+                    f"{truncated:,} of {self.texts[name]:,} {texts} were longer than "
                     f"{limit or flag(f'{kind}_length')} "
-                    f"and were truncated ({cut / self.texts[name]:.0%})"
+                    f"and were truncated ({truncated / self.texts[name]:.0%})"
                 )
         return lines
 
@@ -111,8 +111,8 @@ class Tokenizing:
     ) -> None:
         self.from_end = from_end
         self.tokenizer, self.plain = tokenizer, plain or tokenizer
-        for each in (self.tokenizer, self.plain):
-            each.no_padding()
+        self.tokenizer.no_padding()
+        self.plain.no_padding()
         self.untagged = False
         self.positions = positions
         self.padding = padding or 0  # it is masked: any token will do where there is none
@@ -173,8 +173,8 @@ class Tokenizing:
             tokenizer.enable_truncation(self.lengths[kind], direction=side)
         encode = tokenizer.encode_batch if offsets else tokenizer.encode_batch_fast
         special = not whole and bool(self.opening or self.closing)
-        for some in group_by_size(texts, (len, MAX_SLICE_CHARACTERS)):
-            yield from encode(some, add_special_tokens=special)
+        for slice_texts in group_by_size(texts, (len, MAX_SLICE_CHARACTERS)):
+            yield from encode(slice_texts, add_special_tokens=special)
 
     def truncated_ids(
         self, texts: Sequence[str], kind: str
@@ -190,11 +190,13 @@ class Tokenizing:
     def _with_cls_tokens(self, texts: Sequence[str], kind: str) -> list[Sequence[int]]:
         assert self.mcls_every
         # as many groups of `every` tokens with a CLS token as fit, and a part of one more
-        groups, rest = divmod(self.lengths[kind] - len(self.closing), self.mcls_every + 1)
-        longest = groups * self.mcls_every + max(0, rest - 1)
+        groups, remaining_tokens = divmod(
+            self.lengths[kind] - len(self.closing), self.mcls_every + 1
+        )
+        longest = groups * self.mcls_every + max(0, remaining_tokens - 1)
         contents = [encoding.ids for encoding in self.encode_texts(texts, kind, whole=True)]
-        cut = sum(len(content) > longest for content in contents)
-        self.truncation.count(kind, len(texts), cut)
+        truncated = sum(len(content) > longest for content in contents)
+        self.truncation.count(kind, len(texts), truncated)
         return [self.with_special_tokens(content[:longest]) for content in contents]
 
     def with_special_tokens(self, content: Sequence[int]) -> list[int]:
@@ -212,15 +214,17 @@ class Tokenizing:
         A text without tokens is one chunk. Errors: `UserError` if the model cannot read so many.
         """
         prompt_and_text = [self.prompts.get(kind, ""), text]
-        before, encoded = self.encode_texts(prompt_and_text, kind, offsets=True, whole=True)
-        prompt, ids, offsets = before.ids, encoded.ids, encoded.offsets
+        encoded_prompt, encoded_text = self.encode_texts(
+            prompt_and_text, kind, offsets=True, whole=True
+        )
+        prompt, ids, offsets = encoded_prompt.ids, encoded_text.ids, encoded_text.offsets
         longest = len(self.with_special_tokens([*prompt, *[0] * size]))
         if self.positions and longest > self.positions:
-            most = max(1, size - (longest - self.positions))
+            fitting = max(1, size - (longest - self.positions))
             raise wrong_usage(
                 f"{flag('chunk', size)} is {longest} tokens with special ones, but the model reads "
                 f"{self.positions}",
-                f"use {flag('chunk', most)}",
+                f"use {flag('chunk', fitting)}",
             )
         self.truncation.count(kind, 1)
         chunks = []
@@ -266,12 +270,12 @@ def beginning(text: str, tokens: int) -> str:
     >>> len(beginning("word " * 1000, 16)), beginning("a b", 16)
     (1004, 'a b')
     """
-    most = max(1000, 8 * tokens)
-    if len(text) <= most:
+    max_characters = max(1000, 8 * tokens)
+    if len(text) <= max_characters:
         return text
-    for place in range(most, len(text)):
-        if text[place].isspace():
-            return text[:place].rstrip()
+    for end in range(max_characters, len(text)):
+        if text[end].isspace():
+            return text[:end].rstrip()
     return text
 
 

@@ -80,15 +80,15 @@ class TextTraining(VocabularyTraining):
         losses, tokens = list[Tensor](), 0
         for portion in inputs:
             vectors, ids, bias = self.model.predictions(portion)
-            one = torch.ones_like(ids, dtype=vectors.dtype)
-            summed = vocabulary_loss(vectors, table, bias, ids, one)
+            weights = torch.ones_like(ids, dtype=vectors.dtype)
+            summed = vocabulary_loss(vectors, table, bias, ids, weights)
             self.pass_back(summed)
             losses.append(summed.detach())
             tokens += len(ids)
         for weight in self.parameters():
             if weight.grad is not None:
                 weight.grad /= tokens
-        return lambda: {"loss": sum(each.item() for each in losses) / tokens}
+        return lambda: {"loss": sum(loss.item() for loss in losses) / tokens}
 
     def metadata(self) -> dict[str, Any]:
         return {"normalize": False, "words": len(self.vocabulary)}
@@ -221,8 +221,8 @@ class RoBERTa(TextModel):
         # each text has a token to predict, however short it is
         chosen = (draws < MASKED_SHARE) | ((draws == draws.min(1, keepdim=True).values) & real)
         fate = torch.rand_like(draws)  # 80 % are masked, 10 % replaced by another word, 10 % kept
-        others = torch.randint_like(batch.ids, self.words)
-        ids = batch.ids.where(~chosen | (fate >= 0.9), others)
+        replacements = torch.randint_like(batch.ids, self.words)
+        ids = batch.ids.where(~chosen | (fate >= 0.9), replacements)
         ids = ids.masked_fill(chosen & (fate < 0.8), self.words)
         states = self.states(TextBatch(ids, batch.lengths, batch.word))[-1]
         vectors = self.head_norm(functional.gelu(self.transform(states[chosen])))
@@ -230,8 +230,8 @@ class RoBERTa(TextModel):
 
     def texts(self, batch: TextBatch) -> Tensor:
         states = self.states(batch)
-        low = torch.stack(states[:3]).mean(0)  # (texts, length, E)
-        chosen = torch.where(batch.word[:, None, None], low, states[-1])
+        lower_layers = torch.stack(states[:3]).mean(0)  # (texts, length, E)
+        chosen = torch.where(batch.word[:, None, None], lower_layers, states[-1])
         weights = batch.real[..., None].to(chosen)
         return (chosen * weights).sum(1) / weights.sum(1)
 
@@ -249,14 +249,14 @@ class Layer(nn.Module):
         self.distance = nn.Parameter(
             torch.empty(2 * MAX_DISTANCE - 1, size // heads).normal_(std=0.02)
         )
-        for linear in (each for each in self.children() if isinstance(each, nn.Linear)):
+        for linear in (module for module in self.children() if isinstance(module, nn.Linear)):
             nn.init.normal_(linear.weight, std=0.02)
             nn.init.zeros_(linear.bias)
 
     def forward(self, states: Tensor, real: Tensor, dropout: float) -> Tensor:
         """Return new states (texts, length, E); no token attends to padding."""
-        seen = self.output(self.attend(states, real, dropout))
-        states = self.attention_norm(states + functional.dropout(seen, dropout))
+        attended = self.output(self.attend(states, real, dropout))
+        states = self.attention_norm(states + functional.dropout(attended, dropout))
         inner = self.narrow(functional.gelu(self.widen(states)))
         after: Tensor = self.norm(states + functional.dropout(inner, dropout))
         return after
@@ -273,11 +273,13 @@ class Layer(nn.Module):
             return vectors.view(texts, length, self.heads, -1).transpose(1, 2)
 
         queries, keys, values = (split(part(states)) for part in (self.query, self.key, self.value))
-        places = torch.arange(length, device=states.device)
-        apart = (
-            (places[:, None] - places).clamp(1 - MAX_DISTANCE, MAX_DISTANCE - 1) + MAX_DISTANCE - 1
+        positions = torch.arange(length, device=states.device)
+        distances = (
+            (positions[:, None] - positions).clamp(1 - MAX_DISTANCE, MAX_DISTANCE - 1)
+            + MAX_DISTANCE
+            - 1
         )
-        distance = self.distance[apart]  # (length, length, d)
+        distance = self.distance[distances]  # (length, length, d)
         scores = queries @ keys.transpose(2, 3)  # (texts, heads, length, length)
         scores = scores + torch.einsum("bhld,lrd->bhlr", queries, distance)
         scores = scores + torch.einsum("bhrd,lrd->bhlr", keys, distance)

@@ -249,7 +249,8 @@ def end_with_eos(tokenizer: Any) -> None:
     """
     if tokenizer("a")["input_ids"][-1] in tokenizer.all_special_ids:
         return
-    eos, eos_id = tokenizer.eos_token, tokenizer.eos_token_id
+    eos = tokenizer.eos_token
+    eos_id = tokenizer.eos_token_id
     if eos_id is None:
         raise UserError("the model has no EOS token", f"use {flag('pooling', 'mean')}")
     backend = tokenizer.backend_tokenizer

@@ -52,10 +52,11 @@ from structkit.structure import lines_of
 from structkit.structure.bags import Bags
 from structkit.structure.trees.brackets import unlabeled
 
-WINDOW_RECORDS = 2048  # records, or elements, held at a time …
-WINDOW_TREES = 256  # … or trees, or texts of tokens: each has many rows …
-WINDOW_CHARACTERS = 1 << 24  # … or fewer, where they are long
-EXCERPT_CHARACTERS = 200  # characters
+# what is held in memory at a time: fewer records where these characters are reached
+WINDOW_RECORDS = 2048  # or elements
+WINDOW_TREES = 256  # or texts of tokens: each has many rows
+WINDOW_CHARACTERS = 1 << 24
+EXCERPT_CHARACTERS = 200  # maximum, for people
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,8 @@ class ReadRecord:
     @cached_property
     def hash(self) -> str:
         """The hash of its texts, the first half of a sha256."""
-        read = "".join(f"{len(text)} {text}" for text in self.texts)
-        return hashlib.sha256(read.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        content = "".join(f"{len(text)} {text}" for text in self.texts)
+        return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     def row(self) -> EmbeddingRow:
         """Return its row, with its kept fields."""
@@ -100,11 +101,11 @@ def elements_of(html: str, *, tagged: bool) -> tuple[list[str], list[Record]]:
 
     texts, places, reader = [], [], Reader()
     xml = "<?xml ?>" if XML_START.match(html) else ""  # without it a part of XHTML is read as HTML
-    for part in walk(PageText(html)).parts:
-        document = reader.read(xml + html[part.start : part.end])
+    for element in walk(PageText(html)).parts:
+        document = reader.read(xml + html[element.start : element.end])
         if document.text:
             texts.append(document.tagged if tagged else document.text)
-            places.append(part._asdict() | {"text": excerpt(document.text)})
+            places.append(element._asdict() | {"text": excerpt(document.text)})
     if not texts:
         raise UserError("the document holds no text", "leave the record out")
     return texts, places
@@ -178,8 +179,10 @@ class TextReader:
             try:
                 prepared.append(self.model.prepared(text))
             except UserError as error:
-                where = f'field "{name}": ' if name else ""
-                raise UserError(where + error.problem, error.remedy, status=error.status) from None
+                field_name = f'field "{name}": ' if name else ""
+                raise UserError(
+                    field_name + error.problem, error.remedy, status=error.status
+                ) from None
         return prepared
 
 
@@ -190,7 +193,7 @@ EmbeddedRows = tuple[list[EmbeddingRow], Vectors]  # (rows, dimensions)
 def windows(texts: Iterable[ReadRecord], maximum: int) -> Iterator[Window]:
     """Return records that an encoding has read, in windows that are held in memory."""
     return group_by_size(
-        texts, (len, maximum), (lambda each: sum(map(len, each.texts)), WINDOW_CHARACTERS)
+        texts, (len, maximum), (lambda record: sum(map(len, record.texts)), WINDOW_CHARACTERS)
     )
 
 
@@ -230,8 +233,8 @@ class Encoding:
         encoder.read_at_most(settings.as_, settings.length)
         known: Sequence[str] = self.metadata[f"{settings.as_}_fields"]
         # a tree's words, and the characters of a part, belong to the text alone
-        whole = settings.as_ == "document" and not self.part and "chunk" in encoder.parts
-        paths = None if whole else False
+        reads_paths = settings.as_ == "document" and not self.part and "chunk" in encoder.parts
+        paths = None if reads_paths else False
         self.reader = TextReader(
             encoder, settings.field, known, settings.keep, self.part == "elements", paths
         )
@@ -313,12 +316,14 @@ class Encoding:
     def _chunks(self, window: Sequence[ReadRecord]) -> EmbeddedRows:
         rows: list[EmbeddingRow] = []
         inputs: list[Any] = []
-        size, length, side = self.settings.chunk or 0, self.settings.length, self.settings.as_
-        most = length // size if length else None  # chunks of a text
+        size = self.settings.chunk or 0
+        length = self.settings.length
+        side = self.settings.as_
+        max_chunks = length // size if length else None  # chunks of a text
         for record in window:
             (text,) = record.texts
             chunks, lines = self.encoder.chunks(text, side, size), lines_of(text)
-            for number, chunk in enumerate(chunks[:most]):
+            for number, chunk in enumerate(chunks[:max_chunks]):
                 span = chunk.start, chunk.end
                 place = dict(zip(PART_FIELDS["chunk"], (*span, lines(*span)), strict=True))
                 rows.append(record.part(number, place))
@@ -328,19 +333,19 @@ class Encoding:
     def _tokens(self, window: Sequence[ReadRecord]) -> EmbeddedRows:
         side = self.settings.as_
         inputs = self.encoder.inputs([record.texts[0] for record in window], side)
-        found: dict[int, Vectors] = {}  # of each record
-        for places in batches_of([*map(len, inputs)], self.engine.batch_tokens):
-            batch = self.engine.token_rows([inputs[place] for place in places], side)
-            found |= zip(places, batch, strict=True)
-        if factor := self.pool_factor:
+        rows_of: dict[int, Vectors] = {}  # of each record
+        for numbers in batches_of([*map(len, inputs)], self.engine.batch_tokens):
+            batch = self.engine.token_rows([inputs[number] for number in numbers], side)
+            rows_of |= zip(numbers, batch, strict=True)
+        if pool_factor := self.pool_factor:
             from structkit.embeddings.pooling import pool_rows
 
-            found = {place: pool_rows(rows, factor) for place, rows in found.items()}
-        vectors = [found[place] for place in range(len(window))]
+            rows_of = {number: pool_rows(rows, pool_factor) for number, rows in rows_of.items()}
+        vectors = [rows_of[number] for number in range(len(window))]
         rows = [
-            record.part(number, {})
-            for record, own in zip(window, vectors, strict=True)
-            for number in range(len(own))
+            record.part(row_number, {})
+            for record, record_rows in zip(window, vectors, strict=True)
+            for row_number in range(len(record_rows))
         ]
         return rows, self.finish(np.concatenate(vectors))
 
@@ -364,9 +369,9 @@ class Encoding:
         Equal texts are computed once per call; a later call computes them again, so that memory
         does not grow with the corpus.
         """
-        places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-        embeddings = self.embed_inputs(self.encoder.inputs(list(places), self.settings.as_))
-        return embeddings[[places[text] for text in texts]]  # (texts, dim)
+        row_of = {text: row for row, text in enumerate(dict.fromkeys(texts))}
+        embeddings = self.embed_inputs(self.encoder.inputs(list(row_of), self.settings.as_))
+        return embeddings[[row_of[text] for text in texts]]  # (texts, dim)
 
     def of_bags(self, texts: Sequence[str], bags: Bags) -> Vectors:
         """Return the embeddings of documents by a model that `is_static`, from their pieces."""
@@ -385,10 +390,10 @@ class Encoding:
 
     def finish(self, embeddings: Vectors) -> Vectors:
         """Return embeddings (inputs, dim), cut to `dimensions` and scaled if asked for."""
-        given = embeddings.shape[1]
-        if self.dimensions and self.dimensions > given:
-            problem = f"{flag('dimensions', self.dimensions)}: the model gives {given}"
-            raise wrong_usage(problem, f"use at most {given}")
+        model_dimensions = embeddings.shape[1]
+        if self.dimensions and self.dimensions > model_dimensions:
+            problem = f"{flag('dimensions', self.dimensions)}: the model gives {model_dimensions}"
+            raise wrong_usage(problem, f"use at most {model_dimensions}")
         embeddings = embeddings[:, : self.dimensions]
         if self.settings.normalize or (self.dimensions and self.metadata["normalize"]):
             return normalized(embeddings)
@@ -466,9 +471,9 @@ def idle_encodings(settings: EncodingSettings) -> Iterator[Callable[[str], Encod
         return Encoding(of_side(settings, side), opened=opened)
 
     yield encoding
-    for each in used:
-        each.truncation.drain()
-        _idle[key] = each
+    for encoding_used in used:
+        encoding_used.truncation.drain()
+        _idle[key] = encoding_used
     for oldest in list(_idle)[:-MAX_IDLE_ENCODINGS]:
         _idle.pop(oldest, None)
 
@@ -554,14 +559,14 @@ class EarlierEmbeddings:
             problem = f"{flag('reuse', path)} is not a .npy file"
             raise wrong_usage(problem, f"name a file that {program('encode')} wrote")
         self.old = read_matrix(path, fields=bool(part))
-        own = self.old.meta.get("run") or {}
-        if "hashes" not in own:
+        earlier_run = self.old.meta.get("run") or {}
+        if "hashes" not in earlier_run:
             remedy = f"encode once without {flag('reuse')}"
             raise UserError("holds no hashes of its texts", remedy).at(path)
         # floats become this run's format; codes keep theirs
-        known = {"quantize": run.get("quantize"), **self.old.meta, **own}
-        self.differing = differing_settings(run, known)
-        self.precision: str | None = None if self.differing else known.get("precision")
+        earlier_settings = {"quantize": run.get("quantize"), **self.old.meta, **earlier_run}
+        self.differing = differing_settings(run, earlier_settings)
+        self.precision: str | None = None if self.differing else earlier_settings.get("precision")
         self.rows: dict[str, range] = {} if self.differing else self._rows_by_hash()
         self.records = self.reused = 0
 
@@ -584,21 +589,21 @@ class EarlierEmbeddings:
         self.reused += len(window) - len(others)
         if len(others) == len(window):
             return embed(window)
-        made, made_vectors = embed(others) if others else ([], np.empty(0, np.float32))
+        new_rows, new_vectors = embed(others) if others else ([], np.empty(0, np.float32))
         rows: list[EmbeddingRow] = []
         vectors: list[Vectors] = []
-        end = 0  # of the made rows that have their place
+        end = 0  # new rows before it have their place
         for record in window:
-            if known := self.rows.get(record.hash):
+            if earlier_rows := self.rows.get(record.hash):
                 rows += self._copies(record)
-                vectors.append(self.old.vectors[known.start : known.stop])
+                vectors.append(self.old.vectors[earlier_rows.start : earlier_rows.stop])
                 continue
             start, key = end, (record.id, record.hash)
-            while end < len(made) and (made[end].document, made[end].hash) == key:
+            while end < len(new_rows) and (new_rows[end].document, new_rows[end].hash) == key:
                 end += 1
             if start < end:  # texts without parts have no rows
-                rows += made[start:end]
-                vectors.append(made_vectors[start:end])
+                rows += new_rows[start:end]
+                vectors.append(new_vectors[start:end])
         return rows, np.concatenate(vectors)
 
     def _copies(self, record: ReadRecord) -> list[EmbeddingRow]:
@@ -606,12 +611,14 @@ class EarlierEmbeddings:
         if not self.part:
             return [record.row()]
         copies = []
-        for place, row in enumerate(self.rows[record.hash]):
-            old = {name: self.old.fields[row].get(name) for name in PART_FIELDS[self.part]}
+        for number, row in enumerate(self.rows[record.hash]):
+            earlier_fields = {
+                name: self.old.fields[row].get(name) for name in PART_FIELDS[self.part]
+            }
             # the place of an element may have changed, even if its text has not
-            fields = record.places[place] if record.places else old
-            number = place if self.part == "tokens" else self.old.ids[row].rpartition("#")[2]
-            copies.append(record.part(number, fields))
+            fields = record.places[number] if record.places else earlier_fields
+            part_name = number if self.part == "tokens" else self.old.ids[row].rpartition("#")[2]
+            copies.append(record.part(part_name, fields))
         return copies
 
     def report(self) -> None:

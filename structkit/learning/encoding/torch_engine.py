@@ -56,13 +56,14 @@ class TorchEngine(Engine):
         if dtype == "bf16" and not isinstance(model, Encoder):
             say("only transformers compute in bfloat16; this model computes in float32")
             dtype = "fp32"
-        there = chosen_device(device)
-        self.on_cpu, self.dtype = there.type == "cpu", dtype
+        target = chosen_device(device)
+        self.on_cpu = target.type == "cpu"
+        self.dtype = dtype
         self.native = dtype == "bf16" and not self.on_cpu
         if isinstance(model, Encoder) and self.native:
             model.model.to(torch.bfloat16)  # before the move: the GPU never holds all in float32
-        self.model: TorchModel = model.to(there)
-        self.room = 1 << 62  # padded tokens known to fit into memory
+        self.model: TorchModel = model.to(target)
+        self.fitting_tokens = 1 << 62  # padded tokens that fit into memory, as far as is known
         self.batch_tokens = CPU_BATCH_TOKENS if self.on_cpu else GPU_BATCH_TOKENS
         self.precision = None
 
@@ -79,21 +80,23 @@ class TorchEngine(Engine):
 
     def embeddings(self, inputs: Sequence[Any]) -> Vectors:
         """Return the embeddings of some inputs, computed together, (inputs, dim)."""
-        return np.concatenate(self._computed(inputs, self._embed))
+        return np.concatenate(self._compute_in_parts(inputs, self._embed))
 
     def token_rows(self, inputs: Sequence[Any], side: str) -> list[Vectors]:
         """Return the rows of the tokens of each input of a side, (rows, dim) each."""
         model = self.model
         assert isinstance(model, Encoder)
 
-        def rows(part: Sequence[Any]) -> list[Vectors]:
-            made, there = self._infer(lambda: model.rows(model.batch(part), side))
-            pairs = zip(made.float(), there, strict=True)
-            return [each[kept].cpu().numpy() for each, kept in pairs]
+        def compute_rows(part: Sequence[Any]) -> list[Vectors]:
+            vectors, has_row = self._infer(lambda: model.rows(model.batch(part), side))
+            pairs = zip(vectors.float(), has_row, strict=True)
+            return [text_rows[is_row].cpu().numpy() for text_rows, is_row in pairs]
 
-        return [each for part in self._computed(inputs, rows) for each in part]
+        return [
+            text_rows for part in self._compute_in_parts(inputs, compute_rows) for text_rows in part
+        ]
 
-    def _computed(
+    def _compute_in_parts(
         self, inputs: Sequence[Any], compute: Callable[[Sequence[Any]], Result]
     ) -> list[Result]:
         """Return `compute(part)` of the inputs: all together, or in parts.
@@ -101,10 +104,12 @@ class TorchEngine(Engine):
         If memory is too small, half of them are computed at a time. Errors: one is too large.
         """
         longest = max(1, *map(len, inputs))
-        size = min(len(inputs), max(1, self.room // longest))
+        size = min(len(inputs), max(1, self.fitting_tokens // longest))
         while True:
             try:
-                return [compute(inputs[at : at + size]) for at in range(0, len(inputs), size)]
+                return [
+                    compute(inputs[start : start + size]) for start in range(0, len(inputs), size)
+                ]
             except (MemoryError, RuntimeError) as error:
                 if not lacks_memory(error):
                     if not (isinstance(self.model, Encoder) and self.model.mixes_padding):
@@ -119,8 +124,10 @@ class TorchEngine(Engine):
                 problem = f"there is not enough memory for a text of {longest:,} tokens"
                 raise UserError(problem, f"lower {flag('length')}, or use a smaller model")
             size = -(-size // 2)
-            self.room = size * longest
-            say(f"there is not enough memory: {self.room:,} tokens are computed at a time")
+            self.fitting_tokens = size * longest
+            say(
+                f"there is not enough memory: {self.fitting_tokens:,} tokens are computed at a time"
+            )
 
     def _embed(self, inputs: Sequence[Any]) -> Vectors:
         embedded = self._infer(lambda: self.model.embed(self.model.batch(inputs)))
@@ -129,7 +136,8 @@ class TorchEngine(Engine):
 
     def _infer(self, compute: Callable[[], Result]) -> Result:
         """Return what the model computes, without gradients, in its precision."""
-        model, bf16 = self.model, self.dtype == "bf16" and not self.native
+        model = self.model
+        bf16 = self.dtype == "bf16" and not self.native
         if self.precision is None:  # the fastest here, found once
             precision = "high" if isinstance(model, Encoder) else "highest"
             self.precision = fastest_matmul() if self.on_cpu else precision
@@ -163,29 +171,29 @@ def export(
     require("onnx", runtime.extra)
     exact = TorchEngine(model, str(model.device), "fp32")
     expected = [exact.embeddings([ids]) for ids in model.inputs(SAMPLE_TEXTS, "document")]
-    if not all(np.isfinite(rows).all() for rows in expected):
+    if not all(np.isfinite(vectors).all() for vectors in expected):
         raise not_finite_error(folder)
-    own = model.tokenizing
+    tokenizing = model.tokenizing
     try:
         with (
             waiting("exporting the model, once"),
-            new_export(folder, changes, runtime) as (place, notes),
+            new_export(folder, changes, runtime) as (export_folder, notes),
         ):
             notes |= {
-                "tokenizing": own.settings(),
-                "split_special_tokens": own.tokenizer.encode_special_tokens,
+                "tokenizing": tokenizing.settings(),
+                "split_special_tokens": tokenizing.tokenizer.encode_special_tokens,
                 "runtime": runtime.version(),
                 "metadata": {name: metadata[name] for name in metadata if name != "folder"},
-                "sample": [rows[0].tolist() for rows in expected],
+                "sample": [vectors[0].tolist() for vectors in expected],
             }
-            with tempfile.TemporaryDirectory(dir=place.parent) as raw:
+            with tempfile.TemporaryDirectory(dir=export_folder.parent) as raw:
                 graph = Path(raw) / "raw.onnx"
                 write_graph(model, graph)
-                runtime.write(graph, place)
-            own.tokenizer.save(str(place / TOKENIZER_FILE))
-            if own.plain is not own.tokenizer:
-                own.plain.save(str(place / PLAIN_TOKENIZER_FILE))
-            agreement = _agreement(runtime, place, notes)
+                runtime.write(graph, export_folder)
+            tokenizing.tokenizer.save(str(export_folder / TOKENIZER_FILE))
+            if tokenizing.plain is not tokenizing.tokenizer:
+                tokenizing.plain.save(str(export_folder / PLAIN_TOKENIZER_FILE))
+            agreement = _agreement(runtime, export_folder, notes)
             notes["agrees"] = agreement >= runtime.agreement
     except UserError as error:
         return error.problem
@@ -193,7 +201,7 @@ def export(
         say(f"the export of the model cannot be kept: {error.strerror}")
         return f"its export cannot be kept: {error.strerror}"
     finally:
-        own.truncation.drain()  # those texts were not a user's
+        tokenizing.truncation.drain()  # those texts were not a user's
     return "" if notes["agrees"] else f"its embeddings differ (cosine {agreement:.6f})"
 
 
@@ -233,11 +241,12 @@ def write_graph(encoder: Encoder, file: Path) -> None:
         model.set_attn_implementation(attention)
 
 
-def _agreement(runtime: Runtime, place: Path, notes: Record) -> float:
+def _agreement(runtime: Runtime, folder: Path, notes: Record) -> float:
     """Return an export's lowest cosine to torch. Errors: it does not run here."""
     try:
-        return ExportedEncoder(runtime, place, notes).agreement()
+        return ExportedEncoder(runtime, folder, notes).agreement()
     except Exception as error:  # runtimes have no exception class for a processor's lack
-        said = " ".join(str(error).split())[-200:]
-        problem, remedy = f"it does not run here ({said})", f"use {flag('engine', 'torch')}"
+        reason = " ".join(str(error).split())[-200:]
+        problem = f"it does not run here ({reason})"
+        remedy = f"use {flag('engine', 'torch')}"
         raise UserError(problem, remedy) from None

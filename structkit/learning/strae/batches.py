@@ -103,9 +103,9 @@ class TreeBatch:
         """The nodes of sentences with more than one word, or None if these are all nodes."""
         if self.lengths.min() > 1:
             return None
-        alone = np.zeros(self.nodes, bool)
-        alone[: self.sentences] = self.lengths == 1
-        return torch.from_numpy(np.flatnonzero(~alone)).to(self.device)
+        single = np.zeros(self.nodes, bool)
+        single[: self.sentences] = self.lengths == 1
+        return torch.from_numpy(np.flatnonzero(~single)).to(self.device)
 
     @cached_property
     def right(self) -> Tensor:
@@ -117,7 +117,7 @@ class TreeBatch:
         """A number for every node, equal for nodes over the same ids, (nodes,)."""
         spans = zip(self.start.tolist(), (self.start + self.width).tolist(), strict=True)
         digests = (blake2b(self.text[start:end].tobytes(), digest_size=8) for start, end in spans)
-        numbers = np.frombuffer(b"".join(each.digest() for each in digests), np.int64)
+        numbers = np.frombuffer(b"".join(digest.digest() for digest in digests), np.int64)
         return torch.from_numpy(numbers.copy()).to(self.device)
 
 
@@ -131,10 +131,10 @@ def _nodes_by_depth(depths: Ints) -> Iterator[tuple[IntArray, IntArray]]:
     start = np.arange(len(depths), dtype=np.int64)
     width = np.ones(len(depths), np.int64)
     for depth in range(int(depths.max()), -1, -1):
-        here = np.flatnonzero(depths == depth)
-        yield start[here], width[here]
+        deepest = np.flatnonzero(depths == depth)
+        yield start[deepest], width[deepest]
         if depth:
-            left, right = here[::2], here[1::2]
+            left, right = deepest[::2], deepest[1::2]
             depths[left] = depth - 1
             width[left] += width[right]
             kept = np.ones(len(depths), bool)
@@ -151,11 +151,11 @@ def upward(batch: TreeBatch, leaves: Tensor, compose: LevelStep) -> Tensor:
     """Return the states of all nodes (nodes, S), from those of `batch.leaves` (leaves, S)."""
     bottom_up: list[Tensor] = []
     below = leaves[:0]
-    for own, inner, _, order in reversed(list(_walk_depths(batch))):
-        here = leaves[own]
+    for level_leaves, inner, _, order in reversed(list(_walk_depths(batch))):
+        states = leaves[level_leaves]
         if len(below):
-            here = torch.cat([here, compose(below.view(-1, 2, below.shape[1]), inner)])
-        below = here[order]
+            states = torch.cat([states, compose(below.view(-1, 2, below.shape[1]), inner)])
+        below = states[order]
         bottom_up.append(below)
     return torch.cat(bottom_up[::-1])
 

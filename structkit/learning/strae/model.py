@@ -95,8 +95,8 @@ class StrAE(NodeModel):
         def compose(
             left: Tensor, right: Tensor, first: Tensor, middle: Tensor
         ) -> tuple[Tensor, Tensor]:
-            made = torch.addmm(bias, torch.cat([left, right], 1), weight)  # (n, E)
-            return made if noise is None else made.mul_(noise[middle]), first
+            parents = torch.addmm(bias, torch.cat([left, right], 1), weight)  # (n, E)
+            return parents if noise is None else parents.mul_(noise[middle]), first
 
         return merge(sentences, leaves, torch.arange(len(leaves), device=leaves.device), compose)
 
@@ -108,8 +108,8 @@ class StrAE(NodeModel):
         weight, bias = self.composition()
 
         def compose(children: Tensor, inner: slice) -> Tensor:
-            made = torch.addmm(bias, children.flatten(1), weight)  # (n, E)
-            return made if noise is None else made * noise[inner]
+            parents = torch.addmm(bias, children.flatten(1), weight)  # (n, E)
+            return parents if noise is None else parents * noise[inner]
 
         return upward(batch, leaves, compose)
 
@@ -122,9 +122,9 @@ class StrAE(NodeModel):
         bias = torch.cat([part.repeat(self.channels) for part in self.decompose.bias.chunk(2)])
 
         def decompose(parents: Tensor, inner: slice) -> Tensor:
-            made = torch.addmm(bias, parents, weight)  # (n, 2E)
-            made = made if noise is None else made * noise[inner]
-            return made.view(-1, 2, parents.shape[1])
+            children = torch.addmm(bias, parents, weight)  # (n, 2E)
+            children = children if noise is None else children * noise[inner]
+            return children.view(-1, 2, parents.shape[1])
 
         return downward(batch, roots, decompose)
 
@@ -179,9 +179,9 @@ class _Frontier:
     ) -> None:
         device, self.width = leaves.device, int(lengths[0]) + 2
         column = np.arange(self.width)
-        real = (column >= 1) & (column <= lengths[:, None])  # (sentences, width)
-        leaf = np.where(real, starts[:, None] + column - 1, 0).ravel()
-        wall = np.where(real, 0.0, -np.inf).ravel()
+        is_leaf = (column >= 1) & (column <= lengths[:, None])  # (sentences, width)
+        leaf = np.where(is_leaf, starts[:, None] + column - 1, 0).ravel()
+        wall = np.where(is_leaf, 0.0, -np.inf).ravel()
         places = torch.from_numpy(leaf).to(device)  # (slots,)
         self.wall = torch.from_numpy(wall).to(leaves)  # (slots,) added to a similarity
         self.vectors, self.keys = leaves[places], keys[places]  # (slots, E), (slots,)
@@ -198,24 +198,24 @@ class _Frontier:
 
     def merge(self, compose: Composing) -> tuple[Tensor, Tensor]:
         """Merge a pair in every sentence that has one; returns its left and right slots."""
-        active = self.active[self.step]
+        merging = self.active[self.step]
         self.step += 1
-        row = self.row[:active]
-        similar = self.similar.view(-1, self.width)[:active]
+        row = self.row[:merging]
+        similar = self.similar.view(-1, self.width)[:merging]
         best = similar.amax(1, keepdim=True)
         place = (similar >= best - TIE_TOLERANCE).to(torch.uint8).argmax(1)  # the first of the best
         left = row + place
         right = self.right[left]
         vectors, keys = self.vectors, self.keys
-        made, keys[left] = compose(vectors[left], vectors[right], keys[left], keys[right])
-        units = normalize(made, eps=MIN_LENGTH)
-        self.vectors[left], self.units[left] = made, units
-        before, after = self.left[left], self.right[right]
-        self.right[left], self.left[after] = after, left
+        parents, keys[left] = compose(vectors[left], vectors[right], keys[left], keys[right])
+        units = normalize(parents, eps=MIN_LENGTH)
+        self.vectors[left], self.units[left] = parents, units
+        left_neighbor, right_neighbor = self.left[left], self.right[right]
+        self.right[left], self.left[right_neighbor] = right_neighbor, left
         self.similar[right] = -torch.inf
-        neighbors = torch.stack([before, after])  # (2, active)
+        neighbors = torch.stack([left_neighbor, right_neighbor])  # (2, merging)
         similar = (self.units[neighbors] * units).sum(2) + self.wall[neighbors]
-        self.similar[torch.stack([before, left])] = similar
+        self.similar[torch.stack([left_neighbor, left])] = similar
         return place, right - row
 
 
@@ -225,8 +225,8 @@ def _depths_of_merges(lengths: IntArray, merges: Sequence[tuple[Tensor, Tensor]]
     if not merges:
         return depths
     ends = np.cumsum([len(left) for left, _ in merges])[:-1]
-    both = torch.cat([torch.stack(pair) for pair in merges], 1).cpu().numpy() - 1  # without wall
-    for left, right in reversed(np.split(both, ends, 1)):
+    slots = torch.cat([torch.stack(pair) for pair in merges], 1).cpu().numpy() - 1  # without wall
+    for left, right in reversed(np.split(slots, ends, 1)):
         sentence = np.arange(len(left))
         # the node in the left slot becomes two, a level deeper
         depths[sentence, left] += 1

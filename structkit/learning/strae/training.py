@@ -209,14 +209,14 @@ class TreeEncoder(VocabularyEncoder):
         inputs = settings.numbers(vocabulary, records)
         order = sorted(range(len(inputs)), key=lambda place: len(inputs[place]))
         trees: dict[int, Tree] = {}
-        for some in portions([inputs[place] for place in order], settings.batch_tokens):
-            for sentence in self.model.make_trees(some):
+        for portion in portions([inputs[place] for place in order], settings.batch_tokens):
+            for sentence in self.model.make_trees(portion):
                 place = order[len(trees)]
                 leaves = vocabulary.surfaces(sentences[place])
                 # words that were not read are attached to the root
-                more = range(len(leaves) - len(sentence))
-                depths = [depth + len(more) for depth in sentence.depths.tolist()]
-                depths += [len(more) - number for number in more]
+                unread = range(len(leaves) - len(sentence))
+                depths = [depth + len(unread) for depth in sentence.depths.tolist()]
+                depths += [len(unread) - number for number in unread]
                 trees[place] = from_depths(leaves, depths)
         return [trees[place] for place in range(len(inputs))]
 
@@ -327,7 +327,8 @@ class TreeTraining(VocabularyTraining):
         counts = [self.counts(portion) for portion in inputs]
         for portion, count in zip(inputs, counts, strict=True):
             yield {
-                name: part * (count[name] / max(1, sum(each[name] for each in counts)))
+                name: part
+                * (count[name] / max(1, sum(portion_counts[name] for portion_counts in counts)))
                 for name, part in self.losses(portion).items()
             }
 
@@ -424,7 +425,7 @@ class PairTraining(TreeTraining):
 
     def losses(self, pairs: list[Pair]) -> dict[str, Tensor]:
         """Return the loss of equation 2 with queries and positives instead of nodes."""
-        texts = [each.query for each in pairs] + [each.positive for each in pairs]
+        texts = [pair.query for pair in pairs] + [pair.positive for pair in pairs]
         queries, positives = self.embeddings(texts).chunk(2)  # (pairs, E) each
         same = group_pairs(pairs).to(self.device) if self.settings.mask_duplicates else None
         return {"pairs": contrastive_loss(queries, positives, 1 / self.settings.temperature, same)}
@@ -467,8 +468,8 @@ def group_pairs(pairs: Sequence[Pair]) -> Tensor:
     for side in PAIR_FIELDS:
         first: dict[bytes, int] = {}
         for place, pair in enumerate(pairs):
-            known = first.setdefault(getattr(pair, side).ids.tobytes(), place)
-            numbers[numbers == numbers[place]] = numbers[known]
+            earliest = first.setdefault(getattr(pair, side).ids.tobytes(), place)
+            numbers[numbers == numbers[place]] = numbers[earliest]
     return torch.from_numpy(numbers)
 
 
@@ -483,16 +484,16 @@ def fill_from_vectors(embedding: nn.Parameter, path: str, words: Sequence[str]) 
 
     Errors: `UserError` for vectors of another size.
     """
-    found = word_vectors(path, words)
-    vectors = np.stack([*found.values()])
+    vectors_by_place = word_vectors(path, words)
+    vectors = np.stack([*vectors_by_place.values()])
     size = embedding.shape[1]
     if vectors.shape[1] != size:
         raise UserError(
             f"{path} has vectors of {vectors.shape[1]} numbers, but embeddings have {size}",
             f"use {flag('embedding_size', vectors.shape[1])}",
         )
-    embedding.data[[*found]] = torch.from_numpy(vectors)
-    if missing := len(words) - len(found):
+    embedding.data[[*vectors_by_place]] = torch.from_numpy(vectors)
+    if missing := len(words) - len(vectors_by_place):
         say(f"{missing:,} of {len(words):,} words are not in {path} and start at random")
 
 
@@ -505,28 +506,30 @@ def word_vectors(path: str, words: Sequence[str]) -> dict[int, Vectors]:
     """
     places = {word: place for place, word in enumerate(words)}
     if os.path.isdir(path):  # unlike Path.is_dir, false for an impossible name
-        found = static_word_vectors(Path(path), words)
-        found.pop(0, None)  # the name of the unknown word is no word
+        vectors_by_place = static_word_vectors(Path(path), words)
+        vectors_by_place.pop(0, None)  # the name of the unknown word is no word
     elif path.endswith((*MATRIX_ENDINGS, ".jsonl", ".jsonl.gz")):
         embeddings = read_embeddings([path])
         rows = [row for row, word in enumerate(embeddings.ids) if word in places]
         vectors = embeddings.vectors[np.array(rows, np.int64)]
-        found = dict(zip((places[embeddings.ids[row]] for row in rows), vectors, strict=True))
+        vectors_by_place = dict(
+            zip((places[embeddings.ids[row]] for row in rows), vectors, strict=True)
+        )
     else:
-        found = _text_vectors(path, places)
-    if not found:
+        vectors_by_place = _text_vectors(path, places)
+    if not vectors_by_place:
         raise UserError("has none of the words of the records", VECTORS_REMEDY).at(path)
-    return found
+    return vectors_by_place
 
 
 def _text_vectors(path: str, places: dict[str, int]) -> dict[int, Vectors]:
-    found: dict[int, Vectors] = {}
+    vectors_by_place: dict[int, Vectors] = {}
     size = 0
     for number, line in enumerate(Lines([path]), 1):
         word, *numbers = line.decode("utf-8", "replace").rstrip().split(" ")
         place = places.get(word, -1)
         # word2vec's first line has the number of words and of dimensions
-        if place < 0 or place in found or (number == 1 and len(numbers) < 2):
+        if place < 0 or place in vectors_by_place or (number == 1 and len(numbers) < 2):
             continue
         size = size or len(numbers)
         try:
@@ -536,5 +539,5 @@ def _text_vectors(path: str, places: dict[str, int]) -> dict[int, Vectors]:
         if not 0 < len(vector) == size or not np.isfinite(vector).all():
             problem = f"is not a vector of {size or 'finite'} numbers"
             raise UserError(problem, VECTORS_REMEDY).at(f"{path}:{number}")
-        found[place] = vector
-    return found
+        vectors_by_place[place] = vector
+    return vectors_by_place

@@ -28,6 +28,7 @@ from structkit.records.jsonl import Record, Records, Rejected, accepted, raise_e
 from structkit.reproducibility import key
 
 MAX_VALIDATE_STEPS = 500  # maximum steps between two measurements of the held-out loss
+MAX_SAMPLE_RECORDS = 100_000  # maximum records from which a tokenizer learns
 
 
 def keep_fields(record: Record, needs: Sequence[str], optional: Sequence[str]) -> Record:
@@ -65,8 +66,8 @@ def teacher_scores(record: Record, negatives: int) -> list[float]:
         )
     count = 1 + negatives
     if not isinstance(scores, list) or len(scores) != count:
-        has = f"{len(scores)} numbers" if isinstance(scores, list) else "no list of numbers"
-        problem = f'field "scores" holds {has}, not {count} for positive and negatives'
+        content = f"{len(scores)} numbers" if isinstance(scores, list) else "no list of numbers"
+        problem = f'field "scores" holds {content}, not {count} for positive and negatives'
         raise UserError(problem, f"make them again with {program('pair')} {flag('teacher')}")
     for score in scores:
         if type(score) not in (int, float) or not math.isfinite(score):
@@ -112,7 +113,8 @@ class Spool:
                 f"the records cannot be copied to {tempfile.gettempdir()}: {error.strerror}",
                 "set TMPDIR to a folder with more space",
             ) from None
-        self.hash, self.source = digest.hexdigest(), records.lines.file
+        self.hash = digest.hexdigest()
+        self.source = records.lines.file
         if not len(self) and not empty:
             problem = UserError("there are no training records", "name a file that has some")
             raise problem.at(self.source)
@@ -146,9 +148,9 @@ class Spool:
     def __iter__(self) -> Iterator[Record]:
         return map(self.__getitem__, range(len(self)))
 
-    def texts(self, names: Sequence[str], most: int = 100_000) -> Iterator[str]:
-        """Yield the texts of some fields, from at most `most` records spread over the whole."""
-        step = max(1, -(-len(self) // most))
+    def texts(self, names: Sequence[str]) -> Iterator[str]:
+        """Yield the texts of some fields, of records spread evenly over the whole."""
+        step = max(1, -(-len(self) // MAX_SAMPLE_RECORDS))
         for index in range(0, len(self), step):
             record = self[index]
             for name in names:
@@ -200,8 +202,8 @@ class Plan:
 
     @property
     def steps(self) -> int:
-        whole = self.stage_steps * len(self.stages)
-        return whole if self.max_steps is None else min(whole, self.max_steps)
+        all_steps = self.stage_steps * len(self.stages)
+        return all_steps if self.max_steps is None else min(all_steps, self.max_steps)
 
     def end(self, number: int) -> int:
         """Return the step at which the stage of the step before `number` ends.
@@ -213,10 +215,10 @@ class Plan:
         return min(self.steps, -(-number // self.stage_steps) * self.stage_steps)
 
     def step(self, number: int) -> Step:
-        epoch, place = divmod(number, self.epoch_steps)
+        epoch, epoch_step = divmod(number, self.epoch_steps)
         stage = self.stages[epoch // self.epochs]
         order = _order(self.records, self.seed, epoch)
-        batch = order[place * self.batch_size : (place + 1) * self.batch_size]
+        batch = order[epoch_step * self.batch_size : (epoch_step + 1) * self.batch_size]
         return Step(number, stage, epoch % self.epochs, [int(index) for index in batch])
 
     def learning_rate(self, number: int) -> float:
@@ -228,11 +230,11 @@ class Plan:
         >>> [plan.learning_rate(number) for number in range(5)]
         [0.5, 1.0, 0.75, 0.5, 0.25]
         """
-        stage, place = divmod(number, self.stage_steps)
+        stage, stage_step = divmod(number, self.stage_steps)
         length = min(self.stage_steps, self.steps - stage * self.stage_steps)
         rising = min(round(self.warmup * length), length - 1)
-        up = (place + 1) / (rising + 1)
-        return min(up, 1.0 if self.constant else (length - place) / (length - rising))
+        rise = (stage_step + 1) / (rising + 1)
+        return min(rise, 1.0 if self.constant else (length - stage_step) / (length - rising))
 
 
 @lru_cache(maxsize=2)

@@ -141,18 +141,18 @@ def lock_output(output: str) -> Iterator[None]:
     if rank() or folder.name in ("", ".."):
         yield
         return
-    made = [each for each in folder.parents if not os.path.lexists(each)]
+    new_folders = [parent for parent in folder.parents if not os.path.lexists(parent)]
     with suppress(OSError):  # a folder that cannot be made is reported when the run begins
         folder.parent.mkdir(parents=True, exist_ok=True)
-    another = f"name another folder with {flag('output')}"
+    remedy = f"wait for it, or name another folder with {flag('output')}"
     problem = f"another process is training into {output}"
     try:
-        with exclusive_lock(beside(folder, ".", ".lock"), problem, f"wait for it, or {another}"):
+        with exclusive_lock(beside(folder, ".", ".lock"), problem, remedy):
             yield
     finally:
-        for each in made:  # unless there is something in it now
+        for new_folder in new_folders:  # unless there is something in it now
             with suppress(OSError):
-                each.rmdir()
+                new_folder.rmdir()
 
 
 def run_folder(output: str, options: RunOptions) -> RunFolder:
@@ -181,10 +181,10 @@ def check_processes(name: str, method: Method, files: Sequence[str], options: Ru
 def check_agreement(run: Record, folder: RunFolder, options: RunOptions) -> None:
     """Raise if a process differs from the first in settings, records or where it goes on."""
     latest = folder.latest()
-    own = {"save_every": options.save_every, "checkpoint": latest and latest.name}
-    of_ranks = gather({**run, **own})
-    for number, found in enumerate(of_ranks):
-        if other := differences(of_ranks[0], found):
+    progress = {"save_every": options.save_every, "checkpoint": latest and latest.name}
+    of_ranks = gather({**run, **progress})
+    for number, run_of_rank in enumerate(of_ranks):
+        if other := differences(of_ranks[0], run_of_rank):
             raise UserError(
                 f"process {number} differs from the first in {', '.join(other)}",
                 "start the same command on all machines; to go on, with one folder "
@@ -226,7 +226,8 @@ class Training:
 
     def launch(self) -> Record:
         """Train in this process, or in as many as have a record and a core (GPUs suffice)."""
-        records, asked = len(self.spool), self.options.nproc
+        records = len(self.spool)
+        asked = self.options.nproc
         batch = min(self.method.plan(records).batch_size, max(1, records))
         count = min(asked, batch, torch.cuda.device_count() or cores())
         if count < asked:
@@ -308,16 +309,16 @@ def write_card(folder: Path, name: str, method: Method, spool: Spool, title: str
     for setting in settings_of(type(method)):
         if setting.is_given(value := setting.given_value(method)):
             flags += _flag_words(setting.name, value)
-    there = loads_in_library(folder)
-    kind = MULTI_VECTOR_TYPE if there and is_multi_vector(folder) else "SentenceTransformer"
+    in_library = loads_in_library(folder)
+    kind = MULTI_VECTOR_TYPE if in_library and is_multi_vector(folder) else "SentenceTransformer"
     lines = [
-        f"---\n{card_metadata(name, method, there=there)}---\n",
+        f"---\n{card_metadata(name, method, in_library=in_library)}---\n",
         f"# {title}\n",
         f"Trained by structkit {__version__} on {len(spool):,} records of sha256 {spool.hash}:\n",
         f"    {shlex.join(['structkit', 'train', name, *flags])}\n",
         "To use it:\n",
         f"    structkit {method.usage.format(shlex.quote(title))}\n",
-        *([LIBRARY_USAGE.format(title=title, kind=kind)] if there else ()),
+        *([LIBRARY_USAGE.format(title=title, kind=kind)] if in_library else ()),
     ]
     (folder / CARD_FILE).write_text("\n".join(lines), encoding="utf-8")
 
@@ -325,27 +326,34 @@ def write_card(folder: Path, name: str, method: Method, spool: Spool, title: str
 def loads_in_library(folder: Path) -> bool:
     """Return whether sentence-transformers knows all modules of a folder that was just written."""
     modules = read_json(folder / "modules.json") or []
-    return bool(modules) and all(each["type"].startswith(LIBRARY_PREFIX) for each in modules)
+    return bool(modules) and all(module["type"].startswith(LIBRARY_PREFIX) for module in modules)
 
 
-def card_metadata(name: str, method: Method, *, there: bool) -> str:
-    """Return the YAML of a card, as the Hub reads it; `there`: sentence-transformers loads it.
+def card_metadata(name: str, method: Method, *, in_library: bool) -> str:
+    """Return the YAML of a card, as the Hub reads it; `in_library`: sentence-transformers loads it.
 
     The base model is a name on the Hub, with the license on its card, if they are known.
     """
-    start, known = method.start, Record()
+    start = method.start
+    start_card = Record()
     if start:
         with suppress(Exception):  # no card, or a stranger's, which may hold anything
-            known = metadata_load(model_folder(start, offline=True) / CARD_FILE) or {}
+            start_card = metadata_load(model_folder(start, offline=True) / CARD_FILE) or {}
         if start == MINILM:
-            known["base_model"] = "sentence-transformers/all-MiniLM-L6-v2"
+            start_card["base_model"] = "sentence-transformers/all-MiniLM-L6-v2"
         elif not os.path.isdir(start) and "/" in start:
-            known["base_model"] = start
-    tags = ["sentence-transformers", "sentence-similarity", "feature-extraction"] if there else []
+            start_card["base_model"] = start
+    tags = (
+        ["sentence-transformers", "sentence-similarity", "feature-extraction"] if in_library else []
+    )
     data = ModelCardData(
-        library_name="sentence-transformers" if there else "structkit",
-        pipeline_tag="sentence-similarity" if there else None,
-        **{key: known[key] for key in ("base_model", "license") if type(known.get(key)) is str},
+        library_name="sentence-transformers" if in_library else "structkit",
+        pipeline_tag="sentence-similarity" if in_library else None,
+        **{
+            key: start_card[key]
+            for key in ("base_model", "license")
+            if type(start_card.get(key)) is str
+        },
         tags=[*tags, "structkit", name],
     )
     return f"{data.to_yaml()}\n"

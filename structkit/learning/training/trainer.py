@@ -196,8 +196,11 @@ class Trainer:
         held_out: HeldOut | None = None,
     ) -> None:
         self.held_out = held_out
-        self.module, self.spool, self.plan = module, spool, plan
-        self.options, self.folder = options, folder
+        self.module = module
+        self.spool = spool
+        self.plan = plan
+        self.options = options
+        self.folder = folder
         self.step = 0
         self.records = 0
         # of the loss and each of its parts: first, last, sum, count; stages may have different ones

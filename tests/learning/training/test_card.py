@@ -79,7 +79,7 @@ def test_base_model_and_license_are_named_if_known(
         (tmp_path / "start" / "README.md").write_text(card)
     method = load("method", "contrastive")(model=start)
     (tmp_path / "card.md").write_text(
-        f"---\n{card_metadata('contrastive', method, there=True)}---\n"
+        f"---\n{card_metadata('contrastive', method, in_library=True)}---\n"
     )
     found = metadata_load(tmp_path / "card.md")
     assert (base, license) == (found.get("base_model"), found.get("license"))
