@@ -54,13 +54,9 @@ def uses(folder: Folder, symbol: str, chosen: Floats) -> list[Answer]:
     uses. Each record has the `symbol` around its `line`.
     """
     found = [use for file in _files_with(folder, symbol, chosen) for use in file.uses(symbol)]
-    weights = kind_weights("", None)
-
-    def order(answer: Answer) -> tuple[float, float]:
-        hit, record = answer
-        return -hit.score, -weights[folder.kind_of(record["path"])]
-
-    return sorted(found, key=order)
+    weights = kind_weights("")
+    found.sort(key=lambda each: (-each[0].score, -weights[folder.kind_of(each[1]["path"])]))
+    return found
 
 
 def calls(folder: Folder, symbol: str, chosen: Floats) -> list[Answer]:
@@ -128,7 +124,7 @@ class CodeFile:
         """Yield the definitions of a symbol, and the lines that use its name."""
         for definition in self._defining(symbol):
             rows = definition.top, definition.signature, definition.end_row
-            yield self._answer(*rows, definition, DEFINITION_SCORE, use="definition")
+            yield self._answer(*rows, definition, use="definition")
         name = SYMBOL_SEPARATOR.split(symbol)[-1]
         signatures = {each.signature for each in self.definitions if each.name == name}
         use_of_row: dict[int, str] = {}  # of several on one line, the first beyond a mention
@@ -143,8 +139,7 @@ class CodeFile:
             around = self._around(row)
             if use == "definition" and around and around.kind == FUNCTION:
                 use = "mention"  # of a local variable
-            score = DEFINITION_SCORE if use == "definition" else USE_SCORE
-            yield self._answer(row, row, row, around, score, use=use)
+            yield self._answer(row, row, row, around, use=use)
 
     def calls(self, symbol: str) -> Iterator[Answer]:
         """Yield the first call of each name in the definitions of a symbol."""
@@ -153,14 +148,14 @@ class CodeFile:
         for definition in self._defining(symbol):
             called = set[str]()
             for node in self._leaves(IDENTIFIER, definition.start, definition.end):
-                name = self.data[node.start_byte : node.end_byte].decode("utf-8", "replace")
+                name = (node.text or b"").decode("utf-8", "replace")
                 row = node.start_point.row
                 is_own = node.start_byte in starts or (row, name) in names
                 if name in called or is_own or not node.is_named:
                     continue
                 if _use_of(node) == "call":
                     called.add(name)
-                    yield self._answer(row, row, row, definition, USE_SCORE, calls=name)
+                    yield self._answer(row, row, row, definition, calls=name)
 
     def _defining(self, symbol: str) -> Iterator[Definition]:
         """Yield the definitions of a symbol, which may have some of its containers."""
@@ -190,9 +185,10 @@ class CodeFile:
         row: int,
         end: int,
         around: Definition | None,
-        score: float,
         **more: str,
     ) -> Answer:
+        """Return rows of the file as an answer; `more` is how they use or what they call."""
+        score = DEFINITION_SCORE if more.get("use") == "definition" else USE_SCORE
         inside = {"symbol": around.path} if around else {}
         record = {
             "id": f"{self.path}#L{row + 1}",

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from structkit.embeddings.vectors import TextEncoding
 
 INSTEAD_OF_QUESTIONS = ("like", "uses", "calls")
+OF_ANSWERS = ("questions", *INSTEAD_OF_QUESTIONS, "no_cache")  # settings that concern no caches
 
 
 def usual_cache(settings: Settings) -> str:
@@ -130,13 +131,13 @@ class Settings(WalkOptions):
     list: bool = setting(
         False,
         "List all caches with folder and size, instead of answering.",
-        excludes=("target", "questions", *INSTEAD_OF_QUESTIONS, "no_cache"),
+        excludes=("target", *OF_ANSWERS),
         group="run",
     )
     clear: bool = setting(
         False,
         "Remove the caches of FOLDER, which may no longer exist, instead of answering.",
-        excludes=("list", "questions", *INSTEAD_OF_QUESTIONS, "no_cache"),
+        excludes=("list", *OF_ANSWERS),
         group="run",
     )
 
