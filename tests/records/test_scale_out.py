@@ -22,7 +22,7 @@ INSTALLED = {
     "Large corpora": True,
 }
 ENGINES = ("Spark", "Ray")
-LONG = [pytest.param(name, marks=pytest.mark.long) for name in SECTIONS if name != "make"]
+LONG = [pytest.param(name, marks=pytest.mark.long) for name in INSTALLED if name != "make"]
 
 
 @pytest.fixture
