@@ -1,7 +1,8 @@
 """Store of files between questions, for one process at a time.
 
-SQLite writes it in one transaction: if a process is killed, the state before it remains. The data
-of passages are in two segments, so that an update writes the small one, not the whole.
+SQLite writes it in transactions: if a process is killed, what it read before remains. The records
+of a file are kept by its content, so that another folder with the same file need not read it. The
+data of passages are in two segments, so that an update writes the small one, not the whole.
 
 Tests: tests/asking/test_cache.py, tests/asking/test_updates.py.
 """
@@ -18,7 +19,7 @@ import stat
 import time
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from itertools import accumulate, pairwise
@@ -42,9 +43,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 OPEN_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-FORMAT_VERSION = 25  # with another one it is another cache
+FORMAT_VERSION = 26  # with another one it is another cache
 MAX_UNUSED_SECONDS = 90 * 24 * 3600  # after which a cache is removed
-# the tables: states of files, their records, data about all of them, rows of passages
+# the tables: states of files, records by content, data about all of them, rows of passages
 FILES = "files"
 RECORDS = "texts"
 PARTS = "parts"
@@ -54,6 +55,9 @@ TARGET = "folder"  # the part with the target of the cache
 FOLDER_SEPARATOR = ", "  # between folders that are one target
 MAX_MEMORIES = 4  # caches of which a process keeps what it read
 MAX_READY_FILES = 1000  # of a cache, whose records a process keeps
+MAX_LENDERS = 8  # caches in which files with the same content are looked up
+MAX_SILENT_SECONDS = 1.0  # that another process may hold the lock before a line says so
+POLL_SECONDS = 0.01  # between looks whether it still does
 SCHEMA = "".join(
     f"CREATE TABLE IF NOT EXISTS {table} (name TEXT PRIMARY KEY, sum INTEGER, data BLOB);"
     for table in (FILES, RECORDS, PARTS, ROWS)
@@ -115,15 +119,19 @@ class Target:
 
 
 def cache_file(folder: Path, target: Target, settings: Mapping[str, Any]) -> Path:
-    """Return the cache of a target for these settings, this version and plugins."""
+    """Return the cache of a target for these settings, this version and plugins.
+
+    The second half of its name stands for what decides how a file is read.
+    """
     languages = [
         (plugin.pack, plugin.name, plugin.path.stat().st_mtime_ns) for plugin in _languages()
     ]
-    versions = [FORMAT_VERSION, __version__, languages, _without_grammar()]
-    key = [*versions, [*map(os.fsdecode, target.real)], settings]
+    limit = settings["max_file_bytes"]
+    reading = FORMAT_VERSION, __version__, languages, _without_grammar(), limit
+    names = ([*map(os.fsdecode, target.real)], settings), reading
     # file names may not be valid Unicode
-    name = hashlib.blake2b(ascii(key).encode(), digest_size=12).hexdigest()
-    return folder / f"{name}.sqlite"
+    digests = [hashlib.blake2b(ascii(name).encode(), digest_size=12) for name in names]
+    return folder / f"{'-'.join(each.hexdigest() for each in digests)}.sqlite"
 
 
 def _languages() -> list[Plugin]:
@@ -248,7 +256,7 @@ def open_store(place: Path | None) -> Iterator[Store]:
         closing(sqlite3.connect(place or ":memory:", isolation_level=None)) as connection,
     ):
         connection.executescript(SCHEMA)
-        store = Store(connection)
+        store = Store(connection, place)
         if place is None:
             yield store
             return
@@ -276,11 +284,22 @@ def hold_lock(path: Path) -> Iterator[int]:
         if path.parent.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             refuse_strangers(path)
         os.fchmod(file, 0o600)
-        lock(file, "another process reads the same files")
+        _wait_for_lock(file)
         os.utime(file)  # when it was used last
         yield file
     finally:
         os.close(file)
+
+
+def _wait_for_lock(file: int) -> None:
+    """Wait for the lock of a file; if that takes long, say why."""
+    why, until = "another process reads the same files", time.monotonic() + MAX_SILENT_SECONDS
+    while not lock(file):
+        if time.monotonic() > until:
+            say(f"{why}; the answer follows")
+            lock(file, why)
+            return
+        time.sleep(POLL_SECONDS)
 
 
 def refuse_strangers(place: Path) -> None:
@@ -291,7 +310,7 @@ def refuse_strangers(place: Path) -> None:
 
 
 class File(NamedTuple):
-    """Known state of a file: on the disk, the hash of its bytes, its passages."""
+    """Known state of a file: on the disk, the hash of its content, its passages."""
 
     path: str
     state: str  # size, times and number; empty for a file in an archive
@@ -303,8 +322,8 @@ class File(NamedTuple):
 class Store:
     """Store of files, their passages and data computed from these."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: sqlite3.Connection, place: Path | None = None) -> None:
+        self._connection, self.place = connection, place
         self.memory: dict[str, Any] = {}  # what a process keeps until the cache changes
         self.fresh: dict[IndexedFile, Int8Rows] = {}  # embeddings of files that were just read
 
@@ -316,6 +335,11 @@ class Store:
             self.put_parts({STAMP: secrets.token_bytes(8)})
             yield
 
+    def commit(self) -> None:
+        """Make the changes so far, within a block of `changing`."""
+        self._connection.commit()
+        self._connection.execute("BEGIN IMMEDIATE")
+
     def files(self) -> dict[str, File]:
         """Return the known files by path."""
         rows = self._connection.execute(f"SELECT name, sum, data FROM {FILES}")
@@ -325,29 +349,31 @@ class Store:
     def put(self, file: File, records: bytes) -> None:
         """Keep a file, and the lines of its records: reading compressed ones takes longer."""
         self._put(FILES, file.path, orjson.dumps(file[1:]))
-        self._put(RECORDS, file.path, records)
+        if file.passages:
+            self._put(RECORDS, file.hash, records)
 
-    def drop(self, paths: Iterable[str]) -> None:
-        """Remove files."""
-        rows = [(path,) for path in paths]
-        for table in (FILES, RECORDS):
-            self._connection.executemany(f"DELETE FROM {table} WHERE name = ?", rows)
+    def keep_only(self, files: Collection[File]) -> None:
+        """Remove all other files, and the records that are of none of these."""
+        for table, kept in (FILES, {f.path for f in files}), (RECORDS, {f.hash for f in files}):
+            names = self._connection.execute(f"SELECT name FROM {table}").fetchall()
+            gone = [row for row in names if row[0] not in kept]
+            self._connection.executemany(f"DELETE FROM {table} WHERE name = ?", gone)
 
-    def lines(self, file: IndexedFile) -> list[bytes]:
-        """Return the lines of a file's records."""
-        data = self.part(file.path, RECORDS)
-        if data is None:
-            raise DamagedCache(f"no records of {file.path}")
-        return data.splitlines()
-
-    def records(self, file: IndexedFile, numbers: Iterable[int]) -> list[Record]:
-        """Return the passages of a file with these numbers."""
+    def records(self, file: IndexedFile, numbers: Iterable[int] | None = None) -> list[Record]:
+        """Return the passages of a file, or those with these numbers, which stay at hand."""
         lines_of: dict[str, list[bytes]] = self.memory.setdefault(RECORDS, {})
-        if file.path not in lines_of:
-            if len(lines_of) == MAX_READY_FILES:
-                lines_of.clear()
-            lines_of[file.path] = self.lines(file)
-        return [orjson.loads(lines_of[file.path][number]) for number in numbers]
+        lines = lines_of.get(file.hash)
+        if lines is None:
+            data = self.part(file.hash, RECORDS)
+            if data is None:
+                raise DamagedCache(f"no records of {file.path}")
+            lines = data.splitlines()
+        if numbers is None:
+            return records_at(file.path, lines)
+        if file.hash not in lines_of and len(lines_of) == MAX_READY_FILES:
+            lines_of.clear()
+        lines_of[file.hash] = lines
+        return records_at(file.path, (lines[number] for number in numbers))
 
     def put_rows(self, rows: Mapping[str, bytes]) -> None:
         """Keep the rows of texts under names, instead of all others if these have grown large."""
@@ -378,6 +404,49 @@ class Store:
     def _put(self, table: str, name: str, data: bytes) -> None:
         row = name, _checksum(name, data), data
         self._connection.execute(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)", row)
+
+
+def records_at(path: str, lines: Iterable[bytes]) -> list[Record]:
+    """Return the records in lines as those of the file at a path; they may be of an equal file."""
+    records = [orjson.loads(line) for line in lines]
+    for record in records:
+        before = record["path"]
+        if before != path:
+            record.update(id=path + record["id"].removeprefix(before), path=path)
+    return records
+
+
+class Lenders:
+    """The caches that may have the records of a file by its content: the own one, and others.
+
+    Each process opens them on first use. None has anything where it is damaged or being written.
+    """
+
+    def __init__(self, place: Path | None) -> None:
+        self.place = place
+
+    @functools.cached_property
+    def _stores(self) -> list[Store]:
+        stores = list[Store]()
+        if self.place is None:
+            return stores
+        same_reading = self.place.name.rpartition("-")[2]
+        places = [*self.place.parent.glob(f"*-{same_reading}")]
+        last_used = sorted(places, key=lambda place: -place.stat().st_mtime)
+        for place in last_used[:MAX_LENDERS]:
+            with suppress(OSError, sqlite3.Error):
+                refuse_strangers(place)
+                uri = f"{place.absolute().as_uri()}?mode=ro"
+                stores.append(Store(sqlite3.connect(uri, uri=True, timeout=0)))
+        return stores
+
+    def lines(self, content: str) -> bytes | None:
+        """Return the lines of the records of a file with this content hash."""
+        for store in self._stores:
+            with suppress(sqlite3.Error):
+                if lines := store.part(content, RECORDS):
+                    return lines
+        return None
 
 
 def _checksum(name: str, data: bytes) -> int:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import posixpath
 import re
 import time
 import zlib
-from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,15 +25,15 @@ import numpy as np
 import orjson
 
 from structkit.asking.cache import (
-    DamagedCache,
     File,
     IndexedFile,
+    Lenders,
     Segment,
     SegmentForm,
     Segments,
     Store,
     Target,
-    count_passages,
+    records_at,
     rows_by_file,
     state_at,
     state_of,
@@ -43,10 +43,11 @@ from structkit.asking.path_kinds import is_key_file, is_prose, path_kind, projec
 from structkit.collecting.walking import Found, Source, Walk
 from structkit.embeddings.vectors import Floats, Int8Rows, IntArray
 from structkit.errors import UserError
-from structkit.processes import cores
+from structkit.processes import cores, group_by_size
 from structkit.progress import Position, format_count, progress, say
 from structkit.records.fields import document_text
 from structkit.records.jsonl import Record, cannot_read
+from structkit.reproducibility import random_for
 from structkit.searching.bm25 import POSTINGS_ARRAYS, Postings, WordIndex
 from structkit.structure.bags import Bags
 
@@ -77,6 +78,10 @@ HEADER_COMMENT = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 LICENCE_WORD = re.compile(r"licen[cs]ed? |copyright|spdx-license|\(c\) \d{4}", re.IGNORECASE)
+COMMIT_SECONDS = 2.0  # of reading that a killed process loses
+TASK_BYTES = 1 << 18  # of files that are read together
+TASK_FILES = 64
+NOT_INDEXED = "not indexed"  # the state of a file that is to be read again
 KEY_PROBLEM = "with keys or passwords"
 PRIVATE_KEY = re.compile(rb"\s*-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY")
 SNAPSHOT = "look"  # the part of a store with what the last walk found
@@ -89,6 +94,7 @@ WORD_SEGMENTS = SegmentForm(
     Postings.read,
     Postings.merge,
 )
+PendingFile = tuple[Source, str]  # a file to read, and its state
 EmbedPassages = Callable[[Sequence[str], Bags], Int8Rows]  # from texts and their bags to their rows
 
 
@@ -142,7 +148,7 @@ class FileChanges:
     """
 
     same: dict[str, File] = field(default_factory=dict)
-    pending: list[tuple[Source, str]] = field(default_factory=list)
+    pending: list[PendingFile] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)
     faults: list[UserError] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
@@ -307,8 +313,10 @@ def _current_state(
     else:
         files, index = store.files(), Segments.read(store, WORD_SEGMENTS)
         snapshot = WalkSnapshot.unpack(store.part(SNAPSHOT))
-        if _indexed(files.values()) != [*index.files]:
-            raise DamagedCache("the files are not those of the index")
+        indexed = {*index.files}
+        for path, file in files.items():  # a killed process has read it
+            if file.passages and _indexed_file(file) not in indexed:
+                files[path] = file._replace(state=NOT_INDEXED)
     is_known = snapshot is not None and snapshot.is_current
     if snapshot and is_known:
         changes = FileChanges.since(snapshot, files)
@@ -317,11 +325,13 @@ def _current_state(
         changes = FileChanges.of(target, walk, files)
         snapshot = WalkSnapshot.of(changes.sources, walk, now)
     cpu_seconds = time.thread_time() - cpu_begun
-    if changes.pending or changes.gone:
+    if changes.pending or changes.gone or _indexed(files.values()) != [*index.files]:
         with store.changing():
             store.memory.clear()
             embed = embedding() if changes.pending else None
-            read = _read_files(changes, walk.options.max_file_bytes, embed, secrets=secrets)
+            lenders = Lenders(store.place)
+            limit = walk.options.max_file_bytes
+            read = _read_files(changes, limit, embed, lenders, secrets=secrets)
             old = index
             files, index = _update(store, changes, old, read, first=not files)
             index.keep(store, old)
@@ -338,9 +348,11 @@ def _current_state(
 
 def _indexed(files: Iterable[File]) -> list[IndexedFile]:
     """Return the files with passages, sorted by path."""
-    return sorted(
-        IndexedFile(file.path, file.hash, file.passages) for file in files if file.passages
-    )
+    return sorted(_indexed_file(file) for file in files if file.passages)
+
+
+def _indexed_file(file: File) -> IndexedFile:
+    return IndexedFile(file.path, file.hash, file.passages)
 
 
 def _update(
@@ -355,11 +367,10 @@ def _update(
 
     The `first` time, say how much was read.
     """
-    begun = time.monotonic()
+    begun = committed = time.monotonic()
     sizes = {source.path: source.size for source, _ in changes.pending}
     total, done_files, done_bytes = sum(sizes.values()), 0, 0
-    files, new, bags = dict(changes.same), list[IndexedFile](), Bags()
-    store.drop(changes.gone)
+    files, new, words = dict(changes.same), list[IndexedFile](), list[Postings]()
     with progress("read", lambda: Position(done_files, done_bytes, total, noun="files")):
         for batch in read:
             for file, records in batch.files:
@@ -367,18 +378,19 @@ def _update(
                 files[file.path] = file
                 done_bytes += sizes.get(file.path, 0)
             done_files += len(batch.files)
-            indexed = [
-                IndexedFile(f.path, f.hash, f.passages) for f, _ in batch.files if f.passages
-            ]
-            bags.extend(batch.pieces, count_passages(indexed), batch.counts)
+            indexed = [_indexed_file(file) for file, _ in batch.files if file.passages]
+            words.append(batch.words)
             if batch.rows:
                 store.fresh |= rows_by_file(indexed, batch.rows)
             new += indexed
             changes.faults += batch.faults
-    store.drop(path for path in sizes if path not in files)
+            if time.monotonic() > committed + COMMIT_SECONDS:
+                store.commit()
+                committed = time.monotonic()
+    store.keep_only(files.values())
     if first:
         _say_what_was_read([*files.values()], time.monotonic() - begun)
-    added = Segment(new, Postings.of_bags(bags))
+    added = Segment(new, Postings.join(words))
     return files, index.update(_indexed(files.values()), added)
 
 
@@ -395,14 +407,13 @@ def _say_what_was_read(files: Sequence[File], seconds: float) -> None:
 
 @dataclass
 class ReadFiles:
-    """Result of reading files: the lines of each one's records, the pieces of all passages.
+    """Result of reading files: the lines of each one's records, and the words of all passages.
 
     `rows` are the embeddings of these.
     """
 
     files: list[tuple[File, bytes]] = field(default_factory=list)
-    pieces: list[str] = field(default_factory=list)
-    counts: tuple[array[int], ...] = ()
+    words: Postings = WORD_SEGMENTS.empty
     rows: Int8Rows | None = None
     faults: list[UserError] = field(default_factory=list)
 
@@ -411,12 +422,13 @@ def _read_files(
     changes: FileChanges,
     max_file_bytes: int,
     embed: EmbedPassages | None,
+    lenders: Lenders,
     *,
     secrets: bool = False,
 ) -> Iterator[ReadFiles]:
     """Yield every pending file that could be read, some at a time."""
     # imports grammars and parsers, which an answer from the cache does not need
-    from structkit.collecting.units import Collector, Units, batches
+    from structkit.collecting.units import Collector, Units
     from structkit.records.workers import Pool  # … nor processes
 
     units = Units("passage", max_file_bytes=max_file_bytes, xpaths=False, symbols=True)
@@ -425,31 +437,44 @@ def _read_files(
         collect=Collector(units),
         max_file_bytes=max_file_bytes,
         embed=embed,
+        lenders=lenders,
         secrets=secrets,
     )
-    states = {source.path: state for source, state in changes.pending}
-    all_sources = (source for source, _ in changes.pending)
-    tasks = (_with_states(batch, states) for batch in batches(all_sources))
+    tasks = _tasks(changes.pending)
     workers = 1
     if sum(source.size for source, _ in changes.pending) > MIN_PARALLEL_BYTES:
         workers = min(MAX_PROCESSES, cores())
-    yield from map(work, tasks) if workers == 1 else Pool(workers, work).results(tasks)
+    yield from map(work, tasks) if workers == 1 else Pool(workers, work).results(iter(tasks))
 
 
-def _with_states(batch: Iterable[Found], states: Mapping[str, str]) -> list[tuple[Source, str]]:
-    return [(source, states[source.path]) for source in batch if isinstance(source, Source)]
+def _tasks(pending: Iterable[PendingFile]) -> list[list[PendingFile]]:
+    """Return files that are read together: those with a large file first, the others in any order.
+
+    So no process has the largest file left when the others are done, and the first tasks take as
+    long for their bytes as the last.
+    """
+
+    def size(files: Iterable[PendingFile]) -> int:
+        return sum(source.size for source, _ in files)
+
+    limits = (lambda _: 1, TASK_FILES), (lambda each: each[0].size, TASK_BYTES)
+    tasks = [*group_by_size(pending, *limits)]
+    random_for(0, "tasks").shuffle(tasks)
+    return sorted(tasks, key=lambda task: -(size(task) // (2 * TASK_BYTES)))
 
 
 def _read_batch(
-    batch: Sequence[tuple[Source, str]],
+    batch: Sequence[PendingFile],
     collect: Callable[[list[Found]], Collected],
     max_file_bytes: int,
     embed: EmbedPassages | None,
+    lenders: Lenders,
     *,
     secrets: bool,
 ) -> ReadFiles:
     """Read some files, each given with its state; without `secrets`, no keys and passwords."""
     read, sources, files = ReadFiles(), list[Found](), dict[str, File]()
+    passages = dict[str, list[bytes]]()  # lines of records by path
     for source, state in batch:
         is_named = bool(source.file) and not source.root
         may_hide_keys = not (secrets or is_named)
@@ -463,34 +488,51 @@ def _read_batch(
         if is_key or (may_hide_keys and PRIVATE_KEY.match(data)):
             read.files.append((File(source.path, state, "", problem=KEY_PROBLEM), b""))
             continue
-        content_hash = hashlib.blake2b(data, digest_size=16).hexdigest()
-        files[source.path] = File(source.path, state, content_hash)
-        sources.append(replace(source, data=data, file="", status=None))
+        content = content_hash(source, data)
+        files[source.path] = File(source.path, state, content)
+        if known := lenders.lines(content):
+            passages[source.path] = known.splitlines(keepends=True)
+        else:
+            sources.append(replace(source, data=data, file="", status=None))
     collected = collect(sources)
-    lines = collected.output.splitlines(keepends=True)
-    collected_records = [orjson.loads(line) for line in lines]
-    by_path = groupby(zip(collected_records, lines, strict=True), lambda pair: pair[0]["path"])
-    records = list[Record]()
-    for path, pairs in by_path:
-        of_file = list(pairs)
-        # the parts below a heading repeat it; alone it answers nothing
-        of_file = [pair for pair in of_file if not is_heading(pair[0])] or of_file
-        records += [record for record, _ in of_file]
-        passages = [line for _, line in of_file]
-        read.files.append((files[path]._replace(passages=len(passages)), b"".join(passages)))
     for skipped in collected.left_out:
         if skipped.fault:
             read.faults.append(skipped.error)
         read.files.append((files[skipped.path]._replace(problem=skipped.problem), b""))
-    texts = [without_licence(record, document_text(record)) for record in records]
+    passages |= _lines_by_path(collected.output)
+    records = list[Record]()
+    for path, lines in passages.items():
+        records += records_at(path, lines)
+        read.files.append((files[path]._replace(passages=len(lines)), b"".join(lines)))
+    texts = [passage_text(record) for record in records]
     bags = Bags.of(texts)
     if embed and texts:
         read.rows = embed(texts, bags)
     with_paths = [document_text(record, paths=True) for record in records]
     path_texts = map(str.removesuffix, with_paths, map(document_text, records))
     bags.add(path_texts, again=True)  # code has its place already
-    read.pieces, read.counts = [*bags.number], bags.columns
+    read.words = Postings.of_bags(bags)
     return read
+
+
+def content_hash(source: Source, data: bytes) -> str:
+    """Return the hash of a file's bytes, and of what else decides how they are read."""
+    name = posixpath.basename(source.path) if source.file else source.path
+    read_as = ascii((name, source.media, source.language, source.book))
+    return hashlib.blake2b(data + read_as.encode(), digest_size=16).hexdigest()
+
+
+def _lines_by_path(output: bytes) -> dict[str, list[bytes]]:
+    """Return the lines of records by their path, without headings that have nothing below."""
+    lines = output.splitlines(keepends=True)
+    pairs = [(orjson.loads(line), line) for line in lines]
+    passages = dict[str, list[bytes]]()
+    for path, of_file in groupby(pairs, lambda pair: pair[0]["path"]):
+        every = [*of_file]
+        # the parts below a heading repeat it; alone it answers nothing
+        kept = [line for record, line in every if not is_heading(record)]
+        passages[path] = kept or [line for _, line in every]
+    return passages
 
 
 def is_heading(record: Record) -> bool:
@@ -505,8 +547,9 @@ def is_heading(record: Record) -> bool:
     return "text" in record and not any(map(str.isalnum, record["text"].replace(heading, "", 1)))
 
 
-def without_licence(record: Record, text: str) -> str:
+def passage_text(record: Record) -> str:
     """Return the text of a passage without the licence in the first comment of its file."""
+    text = document_text(record)
     if "lines" in record and record["lines"][0] > MAX_LICENCE_ROW:
         return text
     own = record.get("code") or record.get("text", "")

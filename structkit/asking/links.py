@@ -94,7 +94,7 @@ def _links(
         number_of[_name(file.path)] = number_of[file.path] = number
     found = list[tuple[int, str, str]]()
     for number in pages:
-        records = [orjson.loads(line) for line in store.lines(files[number])]
+        records = store.records(files[number])
         html = "\n\n".join(record["html"] for record in records if "html" in record)
         if html:
             found += [(number, *link) for link in html_links(html)]

@@ -10,7 +10,6 @@ from hashlib import sha256
 from typing import Any, Self
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from structkit.asking.cache import (
@@ -23,7 +22,7 @@ from structkit.asking.cache import (
     count_passages,
     rows_by_file,
 )
-from structkit.asking.folder import EmbedPassages, Folder
+from structkit.asking.folder import EmbedPassages, Folder, passage_text
 from structkit.embeddings.vectors import (
     Floats,
     Int8Rows,
@@ -287,8 +286,8 @@ def _embed(store: Store, files: Sequence[IndexedFile], documents: TextEncoding) 
     fast = embedding_of(lambda _: documents)
     with progress("encode", lambda: Position(done, done, total, noun="passages")):
         for some in group_by_size(new, (lambda each: each.passages, MANY)):
-            records = [orjson.loads(line) for file in some for line in store.lines(file)]
-            texts = [document_text(record) for record in records]
+            records = [record for file in some for record in store.records(file)]
+            texts = [passage_text(record) for record in records]
             if fast:
                 rows = fast(texts, Bags.of(texts))
             else:

@@ -16,6 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import accumulate
 from typing import Any, Self
 
 import numpy as np
@@ -33,7 +34,6 @@ MAX_CACHED_WORDS = 64  # words whose postings are at hand
 LAST_CHARACTER = chr(sys.maxunicode)
 POSTINGS_ARRAYS = ("lengths", "starts", "documents", "counts")
 TYPE_NAME_BYTES = 8  # of the name of a type
-DOCUMENT_BITS = 2**32 - 1  # of a key, below those of the word
 # of pages, which differ more in length than passages do: the best of k1 1.5, 2, 3 and 5, and of
 # b 0.75, 0.9 and 1, on 1,350 training pages of structdoc
 PAGE_K1 = 3.0
@@ -71,7 +71,7 @@ def saturation(
 
 @dataclass(frozen=True)
 class Postings:
-    """Counts of each word in each document: word by word, documents in their order.
+    """Counts of each word in each document: word by word, documents in any order.
 
     The postings of the n-th word are `documents[starts[n] : starts[n + 1]]` and their `counts`.
     """
@@ -81,24 +81,6 @@ class Postings:
     starts: IntArray  # (words + 1,)
     documents: Counts  # (postings,)
     counts: Counts  # (postings,)
-
-    @classmethod
-    def of(cls, words: Sequence[str], lengths: Counts, keys: IntArray, counts: Counts) -> Self:
-        """Return postings from pairs of a word and a document, without words that have none.
-
-        `words` are sorted. A key has the number of its word, and in the last 32 bits that of its
-        document; the counts of equal keys are added.
-        """
-        order = np.argsort(keys, kind="stable")  # fast for a few sorted runs
-        keys = keys[order]
-        first = np.flatnonzero(np.diff(keys, prepend=-1))  # of equal ones
-        counts = np.add.reduceat(counts[order], first).astype(np.int32)
-        keys = keys[first]
-        sizes = np.bincount(keys >> 32, minlength=len(words))
-        used = np.flatnonzero(sizes)
-        starts = np.concatenate(([0], np.cumsum(sizes[used]))).astype(np.int64)
-        documents = (keys & DOCUMENT_BITS).astype(np.int32)
-        return cls([words[number] for number in used.tolist()], lengths, starts, documents, counts)
 
     @classmethod
     def of_bags(cls, bags: Bags) -> Self:
@@ -115,22 +97,55 @@ class Postings:
         lengths = np.bincount(texts, counts, bags.size).astype(np.int32)
         names = sorted(number)
         word_numbers = np.argsort([number[name] for name in names])  # of each number
-        return cls.of(names, lengths, word_numbers[words] << 32 | texts, counts)
+        keys = word_numbers[words] * bags.size + texts
+        order = np.argsort(keys, kind="stable")  # fast for a few sorted runs
+        keys = keys[order]
+        first = np.flatnonzero(np.diff(keys, prepend=-1))  # of equal ones, whose counts are added
+        words, documents = np.divmod(keys[first], max(1, bags.size))
+        counts = np.add.reduceat(counts[order], first) if len(first) else counts
+        starts = np.searchsorted(words, np.arange(len(names) + 1))
+        return cls(names, lengths, starts, smallest(documents), smallest(counts))
+
+    @classmethod
+    def join(cls, parts: Sequence[Postings]) -> Self:
+        """Return one of several, whose documents follow each other."""
+        sizes = [len(part.lengths) for part in parts]
+        starts = accumulate(sizes, initial=0)
+        spans = zip(starts, sizes, strict=False)  # the last start is the end
+        numbers = [np.arange(start, start + size) for start, size in spans]
+        return cls.merge([*zip(parts, numbers, strict=True)])
 
     @classmethod
     def merge(cls, parts: Sequence[tuple[Postings, IntArray]]) -> Self:
-        """Return one of several, each given with the new numbers of its documents, or -1."""
-        names = sorted({word for part, _ in parts for word in part.words})
-        number_of = {word: place for place, word in enumerate(names)}
-        columns: list[tuple[Any, ...]] = []
+        """Return one of several, each given with the new numbers of its documents, or -1.
+
+        No document is in two. Words that no document has are left out.
+        """
+        words = sorted({word for part, _ in parts for word in part.words})
+        number_of = {word: place for place, word in enumerate(words)}
+        sizes = np.zeros(len(words), np.int64)
+        own = list[IntArray]()  # the numbers of each part's words
         for part, numbers in parts:
-            word_numbers = np.fromiter(map(number_of.__getitem__, part.words), np.int64)
-            documents = numbers[part.documents]
-            kept = documents >= 0
-            keys = np.repeat(word_numbers << 32, np.diff(part.starts)) | documents
-            columns.append((keys[kept], part.counts[kept]))
+            own.append(np.fromiter(map(number_of.__getitem__, part.words), np.int64))
+            sizes[own[-1]] += part.sizes_among(numbers)
+        ends = np.cumsum(sizes)
+        free = ends - sizes  # the place of each word's next posting
+        documents, counts = (np.empty(sizes.sum(), np.int32) for _ in range(2))
+        for (part, numbers), names in zip(parts, own, strict=True):
+            here = numbers[part.documents]
+            kept, more = here >= 0, part.sizes_among(numbers)
+            places = np.arange(more.sum()) + (free[names] - (np.cumsum(more) - more)).repeat(more)
+            documents[places], counts[places] = here[kept], part.counts[kept]
+            free[names] += more
+        used = np.flatnonzero(sizes)
+        starts = np.concatenate(([0], ends[used]))
         lengths = scatter_rows([(part.lengths, numbers) for part, numbers in parts])
-        return cls.of(names, lengths, *map(np.concatenate, zip(*columns, strict=True)))
+        return cls([words[place] for place in used.tolist()], lengths, starts, documents, counts)
+
+    def sizes_among(self, numbers: IntArray) -> IntArray:
+        """Return how many of a word's documents have a number from 0, (words,)."""
+        before = np.concatenate(([0], np.cumsum(numbers[self.documents] >= 0)))
+        return np.diff(before[self.starts])
 
     @classmethod
     def read(cls, data: Mapping[str, bytes]) -> Self:
@@ -176,8 +191,13 @@ class Postings:
 
 def pack_integers(numbers: NDArray[Any]) -> bytes:
     """Return integers from 0 in the smallest type, after its name."""
-    small = numbers.astype(np.min_scalar_type(numbers.max(initial=0)))
+    small = smallest(numbers)
     return small.dtype.str.ljust(TYPE_NAME_BYTES).encode() + small.tobytes()
+
+
+def smallest(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Return integers from 0 in the smallest type."""
+    return numbers.astype(np.min_scalar_type(numbers.max(initial=0)))
 
 
 def unpack_integers(data: bytes) -> NDArray[Any]:

@@ -68,15 +68,6 @@ class Bags:
             self.counts.extend(counted.values())
         self.size = first + len(every)
 
-    def extend(self, names: Iterable[str], size: int, columns: Sequence[array[int]]) -> None:
-        """Add the texts that another process has counted: its pieces, and its `columns`."""
-        own = np.fromiter(map(self.number.__getitem__, names), np.int32)
-        texts, numbers, counts = columns
-        self.texts.frombytes((np.array(texts, np.int32) + np.int32(self.size)).tobytes())
-        self.pieces.frombytes(own[numbers].tobytes())
-        self.counts += counts
-        self.size += size
-
     @property
     def columns(self) -> tuple[array[int], ...]:
         """The text, piece and count of each pair."""

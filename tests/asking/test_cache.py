@@ -4,9 +4,11 @@ import json
 import os
 import random
 import resource
+import shutil
 import signal
 import sqlite3
 import subprocess
+import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -16,8 +18,9 @@ from conftest import PROGRAM, WARM, environment
 
 from structkit import ask
 from structkit.asking.cache import Target, _memories, open_store
-from structkit.asking.folder import FileChanges
-from structkit.collecting.walking import Walk, WalkOptions
+from structkit.asking.folder import FileChanges, _tasks
+from structkit.collecting import units
+from structkit.collecting.walking import Source, Walk, WalkOptions
 from tests.jsonl import write_files
 
 QUESTION = "where are retries counted, and how long is the wait?"
@@ -224,6 +227,106 @@ def grow(folder, count):
     for number in range(count):
         lines = (f"def wait_{number}_{line}():\n    return retries[{line}]\n" for line in range(40))
         (folder / f"grown_{number}.py").write_text("\n".join(lines))
+
+
+# a process that keeps each batch, and ends after so many
+KILLED = """
+import os, signal, sys
+from structkit import ask
+from structkit.asking import cache, folder
+folder.COMMIT_SECONDS, folder.MIN_PARALLEL_BYTES, folder.TASK_FILES = 0, 1 << 40, 2
+commit, left = cache.Store.commit, int(sys.argv[3])
+def counted(store):
+    global left
+    commit(store)
+    left -= 1
+    if not left:
+        os.kill(os.getpid(), int(sys.argv[4]))
+cache.Store.commit = counted
+list(ask(sys.argv[1], ["retries"], cache=sys.argv[2]))
+"""
+
+
+def kept_files(cache):
+    (place,) = cache.glob("*.sqlite")
+    with open_store(place) as store:
+        return store.files()
+
+
+def test_a_killed_first_read_goes_on_where_it_was(folder, cache):
+    grow(folder, 60)
+    undisturbed = answers(folder, None)
+    for number in range(1, 11):
+        how = (signal.SIGKILL, signal.SIGINT)[number % 2]
+        program = [sys.executable, "-c", KILLED, str(folder), str(cache), str(number), str(how)]
+        assert subprocess.run(program, stderr=-3, env=environment(), check=False).returncode
+        known = kept_files(cache)
+        assert 2 * number <= len(known) < 66
+        found = pending(folder, cache)
+        assert not {*known} & {*found}
+        if number % 5 == 0:  # and it is right in the end
+            assert undisturbed == answers(folder, cache)
+            _memories.clear()
+            assert undisturbed == answers(folder, cache)
+            assert 66 == len(kept_files(cache))
+        for each in cache.iterdir():
+            each.unlink()
+        _memories.clear()
+
+
+def test_what_was_read_in_another_place_is_not_read_again(folder, cache, monkeypatch):
+    grow(folder, 20)
+    same(folder, cache)
+    parsed = []
+    collect = units.Collector.__call__
+    monkeypatch.setattr(
+        units.Collector,
+        "__call__",
+        lambda self, found: parsed.extend(found) or collect(self, found),
+    )
+    clone = Path(shutil.copytree(folder, folder.parent / "clone"))
+    edit(clone)
+    (clone / "notes.md").rename(clone / "net/notes.md")
+    (clone / "grown_1.py").rename(clone / "grown_1.js")  # its name decides how it is read
+    for place, expected in [
+        (clone, {"net/retry.py", "grown_1.js", "data.bin", "empty.txt"}),
+        (clone / "net", set()),
+        (folder / "net", set()),
+    ]:
+        parsed.clear()
+        found = answers(place, cache)
+        assert expected == {each.path for each in parsed}
+        assert found == answers(place, None)
+    place = next(each for each in cache.glob("*.sqlite"))
+    rewrite(place, "UPDATE texts SET data = x'00'")  # its own question says that it is damaged
+    other = Path(shutil.copytree(folder, folder.parent / "other"))
+    assert same(other, cache)
+
+
+def test_the_first_tenth_of_the_bytes_takes_a_tenth_of_the_work(folder, cache):
+    """What a file costs grows with its bytes, whatever order a folder has them in."""
+    pending = []
+    for number in range(4000):
+        size = 50 + number % 900 * (1 + number // 400)  # folders of small files first
+        status = os.stat_result((0o100644, 0, 0, 1, 0, 0, size, 0, 0, 0))
+        pending.append((Source(f"{number:05}.py", "x", status=status), ""))
+    sizes = [[source.size for source, _ in task] for task in _tasks(pending)]
+    costs = [sum(1000 + size for size in task) for task in sizes]
+    done = [sum(task) for task in sizes]
+    tenth = next(n for n in range(len(done)) if sum(done[:n]) >= sum(done) / 10)
+    estimate = sum(costs[:tenth]) * sum(done) / sum(done[:tenth])
+    assert 1 / 1.5 < estimate / sum(costs) < 1.5
+    assert 4000 == sum(map(len, sizes)) and len(sizes) > 8 * 8  # as many as 8 processes share
+
+
+def test_the_largest_files_are_read_first():
+    sizes = [10, 3_000_000, 20, 600_000, 30]
+    pending = [
+        (Source(str(size), "x", status=os.stat_result((0,) * 6 + (size, 0, 0, 0))), "")
+        for size in sizes
+    ]
+    first = [[source.size for source, _ in task] for task in _tasks(pending)][:2]
+    assert [3_000_000, 600_000] == [max(task) for task in first]
 
 
 def test_two_at_once(folder, cache):

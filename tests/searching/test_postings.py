@@ -1,5 +1,7 @@
 """Words of passages: the scores of search --method bm25, and indexes that follow changes."""
 
+from itertools import chain
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -34,12 +36,12 @@ def words(folder):
 
 def segment(read, folder):
     """The words of files, counted by two processes, each from nothing."""
-    bags = Bags()
     half = (len(read) + 1) // 2
-    for some in (read[:half], read[half:]):
-        others = Bags.of(text for file in some for text in folder[file.path])
-        bags.extend(others.number, others.size, others.columns)
-    return Segment(read, Postings.of_bags(bags))
+    parts = (
+        Bags.of(chain.from_iterable(folder[f.path] for f in some))
+        for some in (read[:half], read[half:])
+    )
+    return Segment(read, Postings.join([*map(Postings.of_bags, parts)]))
 
 
 def content(index):
