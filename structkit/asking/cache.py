@@ -57,7 +57,7 @@ MAX_MEMORIES = 4  # caches of which a process keeps what it read
 MAX_READY_FILES = 1000  # of a cache, whose records a process keeps
 MAX_LENDERS = 8  # caches in which files with the same content are looked up
 MAX_SILENT_SECONDS = 1.0  # that another process may hold the lock before a line says so
-POLL_SECONDS = 0.01  # between looks whether it still does
+LOCK_POLL_SECONDS = 0.01  # between looks whether it still does
 SCHEMA = "".join(
     f"CREATE TABLE IF NOT EXISTS {table} (name TEXT PRIMARY KEY, sum INTEGER, data BLOB);"
     for table in (FILES, RECORDS, PARTS, ROWS)
@@ -299,7 +299,7 @@ def _wait_for_lock(file: int) -> None:
             say(f"{why}; the answer follows")
             lock(file, why)
             return
-        time.sleep(POLL_SECONDS)
+        time.sleep(LOCK_POLL_SECONDS)
 
 
 def refuse_strangers(place: Path) -> None:

@@ -390,7 +390,7 @@ def _update(
     store.keep_only(files.values())
     if first:
         _say_what_was_read([*files.values()], time.monotonic() - begun)
-    added = Segment(new, Postings.join(words))
+    added = Segment(new, Postings.join([WORD_SEGMENTS.empty, *words]))
     return files, index.update(_indexed(files.values()), added)
 
 
@@ -440,14 +440,14 @@ def _read_files(
         lenders=lenders,
         secrets=secrets,
     )
-    tasks = _tasks(changes.pending)
+    tasks = _reading_tasks(changes.pending)
     workers = 1
     if sum(source.size for source, _ in changes.pending) > MIN_PARALLEL_BYTES:
         workers = min(MAX_PROCESSES, cores())
     yield from map(work, tasks) if workers == 1 else Pool(workers, work).results(iter(tasks))
 
 
-def _tasks(pending: Iterable[PendingFile]) -> list[list[PendingFile]]:
+def _reading_tasks(pending: Iterable[PendingFile]) -> list[list[PendingFile]]:
     """Return files that are read together: those with a large file first, the others in any order.
 
     So no process has the largest file left when the others are done, and the first tasks take as

@@ -18,7 +18,7 @@ from conftest import PROGRAM, WARM, environment
 
 from structkit import ask
 from structkit.asking.cache import Target, _memories, open_store
-from structkit.asking.folder import FileChanges, _tasks
+from structkit.asking.folder import FileChanges, _reading_tasks
 from structkit.collecting import units
 from structkit.collecting.walking import Source, Walk, WalkOptions
 from tests.jsonl import write_files
@@ -310,7 +310,7 @@ def test_the_first_tenth_of_the_bytes_takes_a_tenth_of_the_work(folder, cache):
         size = 50 + number % 900 * (1 + number // 400)  # folders of small files first
         status = os.stat_result((0o100644, 0, 0, 1, 0, 0, size, 0, 0, 0))
         pending.append((Source(f"{number:05}.py", "x", status=status), ""))
-    sizes = [[source.size for source, _ in task] for task in _tasks(pending)]
+    sizes = [[source.size for source, _ in task] for task in _reading_tasks(pending)]
     costs = [sum(1000 + size for size in task) for task in sizes]
     done = [sum(task) for task in sizes]
     tenth = next(n for n in range(len(done)) if sum(done[:n]) >= sum(done) / 10)
@@ -325,7 +325,7 @@ def test_the_largest_files_are_read_first():
         (Source(str(size), "x", status=os.stat_result((0,) * 6 + (size, 0, 0, 0))), "")
         for size in sizes
     ]
-    first = [[source.size for source, _ in task] for task in _tasks(pending)][:2]
+    first = [[source.size for source, _ in task] for task in _reading_tasks(pending)][:2]
     assert [3_000_000, 600_000] == [max(task) for task in first]
 
 
