@@ -488,7 +488,7 @@ def _read_batch(
         if is_key or (may_hide_keys and PRIVATE_KEY.match(data)):
             read.files.append((File(source.path, state, "", problem=KEY_PROBLEM), b""))
             continue
-        content = content_hash(source, data)
+        content = reading_hash(source, data)
         files[source.path] = File(source.path, state, content)
         if known := lenders.lines(content):
             passages[source.path] = known.splitlines(keepends=True)
@@ -515,7 +515,7 @@ def _read_batch(
     return read
 
 
-def content_hash(source: Source, data: bytes) -> str:
+def reading_hash(source: Source, data: bytes) -> str:
     """Return the hash of a file's bytes, and of what else decides how they are read."""
     name = posixpath.basename(source.path) if source.file else source.path
     read_as = ascii((name, source.media, source.language, source.book))
