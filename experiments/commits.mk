@@ -7,9 +7,9 @@
 COMMITS := runs/commits
 COMMIT_PROJECTS := $(shell cut -f1 experiments/commits.tsv)
 COMMIT_HELD_OUT := urllib3 marshmallow trio
-COMMIT_LINES := 2000  # newest pairs of a project
-COMMIT_RATES := 0.001 0.003 0.01
-COMMIT_RATE := 0.001
+COMMIT_LINES := 2000
+COMMIT_RATES := 0.001 0.003 0.01 0.03
+COMMIT_RATE := 0.01
 COMMIT_FLAGS := --epochs 2 --batch-size 2048 --temperature 0.05 --symmetric --query-length 64 --document-length 256 \
   --validate $(COMMITS)/held-out.jsonl --validate-measure RR@10
 

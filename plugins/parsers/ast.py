@@ -23,7 +23,7 @@ class Parser(plugin.Parser):
     """Syntax trees of code; `language` is the language of all texts, None: each has its own.
 
     >>> from structkit.structure.trees.brackets import write_tree
-    >>> trees = Parser("python").trees([plugin.Unparsed("x = f(1)")])
+    >>> trees = Parser(language="python").trees([plugin.Unparsed("x = f(1)")])
     >>> [write_tree(tree) for tree in trees]  # doctest: +ELLIPSIS
     ['(assignment (identifier x) (= =) (call (identifier f) (argument_list (-LRB- -LRB-) ...
     """

@@ -432,7 +432,9 @@ class Lenders:
             return stores
         same_reading = self.place.name.rpartition("-")[2]
         places = [*self.place.parent.glob(f"*-{same_reading}")]
-        last_used = sorted(places, key=lambda place: -place.stat().st_mtime)
+        last_used = list[Path]()
+        with suppress(OSError):  # one that another process removes meanwhile
+            last_used = sorted(places, key=lambda place: -place.stat().st_mtime)
         for place in last_used[:MAX_LENDERS]:
             with suppress(OSError, sqlite3.Error):
                 refuse_strangers(place)

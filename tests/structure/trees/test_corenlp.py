@@ -169,7 +169,7 @@ class Hasty(Parser):
 def test_a_server_that_does_not_speak_http(stub, parser, fault, problem):
     stub.fault = fault
     with pytest.raises(UserError, match=problem):
-        list(parser(stub.url).trees([Unparsed("a b", "0", None)]))
+        list(parser(url=stub.url).trees([Unparsed("a b", "0", None)]))
 
 
 def test_no_server(run):
