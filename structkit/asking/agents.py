@@ -44,6 +44,9 @@ AGENTS = {
 }
 
 
+BY_HAND = "let it be written, or add the lines above by hand"
+
+
 class SettingsChange(NamedTuple):
     """A settings file, the lines of an entry, and the text with it; None if it is there already."""
 
@@ -55,11 +58,13 @@ class SettingsChange(NamedTuple):
         """Write the file. Errors: `UserError` if the system refuses."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            if self.text is not None:
+                with Output(str(self.path)) as file:
+                    file.write(self.text.encode())
         except OSError as error:
-            raise cannot_write(error).at(str(self.path)) from None
-        if self.text is not None:
-            with Output(str(self.path)) as file:
-                file.write(self.text.encode())
+            raise UserError(cannot_write(error).problem, BY_HAND).at(str(self.path)) from None
+        except UserError as error:
+            raise UserError(error.problem, BY_HAND).at(str(self.path)) from None
 
 
 def path_for(agent: Agent, path: str) -> str:

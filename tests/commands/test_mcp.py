@@ -102,6 +102,12 @@ def test_it_leaves_a_configuration_that_it_cannot_read(before, run, tmp_path):
     assert before == (tmp_path / ".mcp.json").read_text()
 
 
+def test_a_configuration_that_cannot_be_written_is_left_to_the_user(run, tmp_path):
+    (tmp_path / ".cursor").write_text("a file")
+    done = run("mcp", "--install", "cursor")
+    assert 1 == done.returncode and b"or add the lines above by hand" in done.stderr
+
+
 def test_an_agent_asks_about_several_folders(home):
     question = "how is the area of a circle computed"
     calls = [
