@@ -49,14 +49,14 @@ sys.exit(status)
 # since 2026-11-27 the command line, not an import, sets what libraries read, and `ask` has kinds of
 # files, a module of their own; since 2026-11-28 `ask` names sections as readers do, and `score`
 # checks its streams and tells ids with NUL apart; since 2026-11-29 all models write modules.json in
-# one place
+# one place, and `score` leaves out documents as `search` does
 BOUNDS = {
     "train santa": 29,
     "ask": 45,
     "encode": 27,
     "search -m": 31,
     "mask-entities": 15,
-    "score": 16,
+    "score": 17,
 }
 
 
