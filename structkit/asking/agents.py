@@ -10,12 +10,13 @@ import os
 import re
 import tomllib
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from structkit.errors import UserError
 from structkit.records.jsonl import cannot_read
-from structkit.records.output import Output, cannot_write
+from structkit.records.output import Output
 
 SERVER_NAME = "structkit"
 BYTE_ORDER_MARK = "\ufeff"
@@ -56,13 +57,13 @@ class SettingsChange(NamedTuple):
 
     def write(self) -> None:
         """Write the file. Errors: `UserError` if the system refuses."""
-        try:
+        if self.text is None:
+            return
+        with suppress(OSError):  # writing tells why the folder is missing
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            if self.text is not None:
-                with Output(str(self.path)) as file:
-                    file.write(self.text.encode())
-        except OSError as error:
-            raise UserError(cannot_write(error).problem, BY_HAND).at(str(self.path)) from None
+        try:
+            with Output(str(self.path)) as file:
+                file.write(self.text.encode())
         except UserError as error:
             raise UserError(error.problem, BY_HAND).at(str(self.path)) from None
 
