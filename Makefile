@@ -17,6 +17,8 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 RUNNABLE := $(VENV)/.runnable
 STRUCTKIT := $(BIN)/structkit
+# a training that was stopped goes on
+RESUME = $(if $(wildcard $@.partial/step-*),--resume)
 # where recipes read data, and `make data` puts it
 DATA := data
 # without processor instructions for it, bf16 is slower than fp32

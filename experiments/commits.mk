@@ -24,7 +24,7 @@ commits-tried: $(COMMIT_RATES:%=$(COMMITS)/%.model) ## Rates for commits
 	@grep -h held_out $(COMMIT_RATES:%=$(COMMITS)/%.trained.jsonl)
 
 $(COMMITS)/%.model: $(COMMITS)/pairs.jsonl
-	OMP_NUM_THREADS=1 $(STRUCTKIT) train contrastive $< --model builtin $(COMMIT_FLAGS) --learning-rate $* -o $@ > $(COMMITS)/$*.trained.jsonl
+	OMP_NUM_THREADS=1 $(STRUCTKIT) train contrastive $< --model builtin $(COMMIT_FLAGS) --learning-rate $* $(RESUME) -o $@ > $(COMMITS)/$*.trained.jsonl
 
 $(COMMITS)/pairs.jsonl: $(COMMIT_PROJECTS:%=$(COMMITS)/%.jsonl)
 	$(BIN)/python -m experiments.commits $^ --held-out $(COMMIT_HELD_OUT) -o $@ --held-out-pairs $(COMMITS)/held-out.jsonl

@@ -31,7 +31,7 @@ ROW_FLAGS = --model $(MODEL) $(ROW_LENGTHS) --batch-size 64 --epochs 1 --symmetr
 TRAIN_vector = OMP_NUM_THREADS=1 $(STRUCTKIT) train contrastive $< -o $@ $(ROW_FLAGS) --temperature 0.05
 TRAIN_tokens = OMP_NUM_THREADS=1 $(STRUCTKIT) train colbert $< -o $@ $(ROW_FLAGS)
 $(foreach each,$(ROW_SYSTEMS),$(eval $(CODE)/$(each)@%.model: $(CODE)/pairs.jsonl ; \
-  $$(TRAIN_$(each)) --seed $$* --max-steps $$(ROW_STEPS) --learning-rate $$(RATE_$(each)) $$(if $$(wildcard $$@.partial/step-*),--resume) \
+  $$(TRAIN_$(each)) --seed $$* --max-steps $$(ROW_STEPS) --learning-rate $$(RATE_$(each)) $$(RESUME) \
   > $$(@:.model=.trained.jsonl)))
 
 # the pilot: one seed

@@ -81,7 +81,7 @@ $(BULLETS)/pretraining.jsonl: $(BULLETS)/described.jsonl $(BULLETS)/cards.jsonl 
 define bullet-system
 $(BULLETS)/$(1)@%.model: $(BULLETS)/$(3).jsonl $(5)
 	OMP_NUM_THREADS=1 $$(STRUCTKIT) train $(2) $$< -o $$@ --seed $$* $(4) $(if $(5),--model $(5)) \
-	  $$(if $$(wildcard $$@.partial/step-*),--resume) > $$(@:.model=.trained.jsonl)
+	  $$(RESUME) > $$(@:.model=.trained.jsonl)
 endef
 ONCE := --epochs $(BULLET_PASSES)
 NONE := --negatives-per-query 0

@@ -111,7 +111,7 @@ qrels-of = $(if $(filter cosqa,$(1)),$(CODE)/cosqa-qrels.jsonl,self --queries $(
 define code-system
 $(CODE)/$(1)@%.model: $(CODE)/$(2).jsonl $(5)
 	OMP_NUM_THREADS=1 $$(STRUCTKIT) train santa $$< -o $$@ --model $(3) $$(PRETRAINED_FLAGS) \
-	  --seed $$* $(4) $$(if $$(wildcard $$@.partial/step-*),--resume) --save-every 50 \
+	  --seed $$* $(4) $$(RESUME) --save-every 50 \
 	  > $$(@:.model=.trained.jsonl)
 endef
 ALIGN := --entity-weight 0 --align-on original

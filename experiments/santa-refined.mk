@@ -23,10 +23,10 @@ santa-refined: $(INSTALLED) ## Alignment on consistent pairs, and on hard negati
 	@$(MAKE) --no-print-directory santa-pretrained $(OF_BATCHES) SETS='$(LANGUAGES) adv' CODE_SYSTEMS='$(REFINED)' CODE_SEEDS='$(CODE_SEEDS)' \
 	  CODE_TITLE='Alignment on consistent pairs and hard negatives: token vectors, RR@100' CODE_COMMAND='make $@ CODE_SEEDS="$(CODE_SEEDS)"'
 
-ALIGN_MORE = OMP_NUM_THREADS=1 $(STRUCTKIT) train contrastive $< -q -o $@ --epochs 100 $(REFINED_FLAGS) --seed $*
+ALIGN_MORE = OMP_NUM_THREADS=1 $(STRUCTKIT) train contrastive $< -q -o $@ --epochs 100 $(REFINED_FLAGS) --seed $* $(RESUME)
 $(CODE)/first@%.model: $(CODE)/pairs.jsonl $(REFINED_START)
 	OMP_NUM_THREADS=1 $(STRUCTKIT) train contrastive $< -q -o $@ --epochs 100 --model $(or $(word 2,$^),$(MODEL)) --seed $* \
-	  $(REFINED_FIRST) > $(@:.model=.trained.jsonl)
+	  $(REFINED_FIRST) $(RESUME) > $(@:.model=.trained.jsonl)
 $(CODE)/ranked@%.jsonl: $(CODE)/pairs.jsonl $(CODE)/first@%.model
 	OMP_NUM_THREADS=1 $(STRUCTKIT) encode -q --as document -m $(word 2,$^) --field positive $< -o $(@:.jsonl=.npy)
 	OMP_NUM_THREADS=1 $(STRUCTKIT) search -q $(@:.jsonl=.npy) -m $(word 2,$^) --queries $< -k 100 -o $@

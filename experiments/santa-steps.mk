@@ -32,7 +32,7 @@ santa-batches-tried: $(INSTALLED)
 $(CODE)/words.model: $(CODE)/pairs.jsonl
 	OMP_NUM_THREADS=1 $(STRUCTKIT) train static --saturating $< -o $@
 ALIGN_WORDS = OMP_NUM_THREADS=1 $(STRUCTKIT) train contrastive $< -q --model $(CODE)/words.model -o $@ --epochs 100 \
-  --negatives-per-query 0
+  --negatives-per-query 0 $(RESUME)
 $(foreach each,$(BATCHED),$(eval $(CODE)/$(each)@%.model: $(CODE)/pairs.jsonl $(CODE)/words.model ; \
   $$(ALIGN_WORDS) --seed $$* --batch-size $(call size-of,$(each)) --learning-rate $(RATE_$(each)) --max-steps $(or \
   $(STEPS_$(each)),$(BATCHED_STEPS)) > $$(@:.model=.trained.jsonl)))

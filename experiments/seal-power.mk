@@ -76,7 +76,7 @@ define power-model
 $(POWER)/$(1)@%.model: $(POWER)/$(2).jsonl $(6)
 	OMP_NUM_THREADS=1 $$(STRUCTKIT) train seal $$< -o $$@ --model $$(or $$(word 2,$$^),minilm) --stages $(3) \
 	  --document-length $(4) $$(POWER_FLAGS) $(5) --seed $$* \
-	  $$(if $$(wildcard $$@.partial/step-*),--resume) --save-every 5 > $$(@:.model=.trained.jsonl)
+	  $$(RESUME) --save-every 5 > $$(@:.model=.trained.jsonl)
 endef
 $(eval $(call power-model,raw,raw,element,$(POWER_LENGTH)))
 $(eval $(call power-model,matched,raw,structure,$(POWER_LENGTH),,$(POWER)/raw@%.model))

@@ -25,7 +25,7 @@ $(PARSER)/trees.jsonl: $(DATA)/trees/gum_train.jsonl.gz $(DATA)/wikitext2_parsed
 
 $(PARSER)/model: $(PARSER)/trees.jsonl
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.span_parser $< -o $@ $(FLAGS) \
-	  $(if $(wildcard $@.partial),--resume) --save-every 300
+	  $(RESUME) --save-every 300
 
 $(PARSER)/table.md: $(PARSER)/model $(DATA)/trees/gum_dev.jsonl.gz
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.parsers $(word 2,$^) --first 1000 \

@@ -47,7 +47,7 @@ $(TABULAR)/pairs.jsonl: $(patsubst %,$(TABULAR)/%.jsonl,first-cell last-cell cap
 
 $(TABULAR)/aligned@%.model: $(TABULAR)/pairs.jsonl
 	OMP_NUM_THREADS=1 $(STRUCTKIT) train contrastive $< -o $@ --model minilm --seed $* $(PRETRAINED_FLAGS) \
-	  $(if $(wildcard $@.partial/step-*),--resume) --save-every 20 > $(@:.model=.trained.jsonl)
+	  $(RESUME) --save-every 20 > $(@:.model=.trained.jsonl)
 
 # a model's name with its seed, its name for `--model`, and the folder that it waits for
 define tables-model

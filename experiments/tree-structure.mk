@@ -73,7 +73,7 @@ define structure-model
 $(STRUCTURE)/$(1)/systems $(STRUCTURE)/$(1)/table.md: $(STRUCTURE)/$(1)/$(2)@$(6) $(STRUCTURE)/$(1)/$(2)-words@$(6)
 $(STRUCTURE)/$(1)/$(2)@$(6).model: $(STRUCTURE)/$(1)/learn-$(4).jsonl
 	OMP_NUM_THREADS=1 $$(STRUCTKIT) train $(3) $$< -o $$@ -q --seed $(6) $(STRUCTURE_FLAGS) $(5) \
-	  $$(if $$(wildcard $$@.partial/step-*),--resume) --save-every 100
+	  $$(RESUME) --save-every 100
 $(call structure-run,$(1),$(2),$(4),$(6),)
 $(call structure-run,$(1),$(2)-words,$(4),$(6),--pooling mean,$(2))
 endef

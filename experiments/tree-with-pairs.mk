@@ -48,7 +48,7 @@ PAIRED_FLAGS := --objective pairs --temperature 0.05 --mask-duplicates --subword
   --composition-init sum --batch-size 64 --batch-tokens 200000 --max-length 1000 --on-error skip --schedule linear \
   --max-grad-norm 1 --final-punct keep --save-every 50
 PAIRED_TRAIN = OMP_NUM_THREADS=1 $(STRUCTKIT) train strae $< -q $(PAIRED_FLAGS) --epochs 3 \
-  $(if $(wildcard $@.partial/step-*),--resume) -o $@
+  $(RESUME) -o $@
 
 # a model, its kind, name, shape of trees, seed, flags and, for its rate, whose it is; then its run
 define paired-model

@@ -39,7 +39,7 @@ define paraphrase-tried
 $(PARAPHRASES)/rate-$(1): $(PARAPHRASES)/tried-$(1)@$(2).model
 $(PARAPHRASES)/tried-$(1)@$(2).model: $(STRAE)/train-paraphrased-constituency.jsonl $(PARAPHRASES)/held-constituency.jsonl
 	OMP_NUM_THREADS=1 $$(STRUCTKIT) train strae $$< -q --seed 0 $(PARAPHRASE_FLAGS) --learning-rate $(2) $(3) \
-	  --validate $$(word 2,$$^) -o $$@ > $$@.json
+	  --validate $$(word 2,$$^) $$(RESUME) -o $$@ > $$@.json
 endef
 $(foreach rate,$(PARAPHRASE_RATES),$(eval $(call paraphrase-tried,trees,$(rate),)) \
   $(eval $(call paraphrase-tried,words,$(rate),--pooling mean)))

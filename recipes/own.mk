@@ -57,7 +57,7 @@ $(OWN)/own.model: $(OWN)/train.jsonl
 $(OWN)/commits.model: $(OWN)/commits-train.jsonl
 $(OWN)/own.model $(OWN)/commits.model:
 	$(STRUCTKIT) train contrastive --model $(START) $< -o $@ --symmetric --max-steps $(OWN_STEPS) $(OWN_RATE) \
-	  --save-every 20 $(if $(wildcard $@.partial),--resume)
+	  --save-every 20 $(RESUME)
 
 $(OWN)/own.jsonl $(OWN)/commits.jsonl: OWN_MODEL = $(@:.jsonl=.model)
 $(OWN)/start.jsonl: OWN_MODEL = $(START)

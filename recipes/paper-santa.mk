@@ -11,7 +11,7 @@ paper-santa: $(RUNNABLE) ## SANTA as published: make paper-santa [TASK=product] 
 
 # section 4; lengths as in the released code. Hard negatives continue as long as the training before: the paper is silent
 PS_TRAIN = --batch-size 16 --warmup 0.1 --query-length 50 --document-length 240 $(PS_$(1)_$*) \
-  --save-every 1000 $(if $(wildcard $@.partial),--resume) $(PAPER_FLAGS)
+  --save-every 1000 $(RESUME) $(PAPER_FLAGS)
 PS_START_code = --model $(call start-model,Salesforce/codet5-base) --learning-rate 5e-5 --epochs 6 --target-length 35
 PS_START_product = --model $(call start-model,t5-base) --learning-rate 1e-4 --epochs 6 --target-length 35
 PS_TUNE_code := --learning-rate 1e-5 --epochs 6

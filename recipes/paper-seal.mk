@@ -33,7 +33,7 @@ PE_DATA = $(DATA)/structdocretrieval
 PE_MODEL = $(call start-model,BAAI/bge-m3)
 # section 4.1; the temperature is FlagEmbedding's for BGE
 PE_TRAIN = --learning-rate 1e-5 --epochs 2 --batch-size 8 --query-length 32 --document-length 4096 \
-  --negatives-per-query 8 --temperature 0.02 --save-every 100 $(if $(wildcard $@.partial),--resume) $(PAPER_FLAGS)
+  --negatives-per-query 8 --temperature 0.02 --save-every 100 $(RESUME) $(PAPER_FLAGS)
 # queries to train on; without a number, all
 PE_PAIRS :=
 PE_FEWER = $(if $(PE_PAIRS),| $(STRUCTKIT) select --sample $(PE_PAIRS))

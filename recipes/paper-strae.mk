@@ -34,7 +34,7 @@ define paper-strae-model
 PT_ROWS += $(1)
 $(PT)/$(1)@%.model: $(PT)/data/train-$(3).jsonl
 	OMP_NUM_THREADS=1 $$(STRUCTKIT) train $(2) $$< -o $$@ --seed $$* $(4) \
-	  $$(if $$(wildcard $$@.partial/step-*),--resume) $$(PAPER_FLAGS) $(5) > $(PT)/$(1)@$$*.seen
+	  $$(RESUME) $$(PAPER_FLAGS) $(5) > $(PT)/$(1)@$$*.seen
 $(PT)/$(1)@%.jsonl: $(PT)/$(1)@%.model $(PT)/data/eval-$(3).jsonl
 	$$(EMBED) $$^ -o $$@ $$(call strae-sides,$(3))
 endef

@@ -85,7 +85,7 @@ $(RUN)/corpus.jsonl: $(TEST)
 # two trainings at a time, one core each: small models gain little from a second core
 $(MODELS:%=$(RUN)/%.model): $(RUN)/%.model: $(RUN)/masked.jsonl
 	OMP_NUM_THREADS=1 $(STRUCTKIT) train santa $< -o $@ $(FLAGS) $(ONLY_$*) \
-	  $(if $(wildcard $@.partial),--resume) --save-every 100
+	  $(RESUME) --save-every 100
 
 # from scratch, a table whose mean is a bag of words, and what alignment makes of it
 TABLES := static static-sda

@@ -111,7 +111,7 @@ define seal-model
 $(SEAL)/$(1)@%.model: $(SEAL)/$(3).jsonl $(if $(filter minilm,$(5)),,$(5))
 	OMP_NUM_THREADS=1 $$(STRUCTKIT) train $(2) $$< -o $$@ --model $(if $(filter minilm,$(5)),minilm,$$(word 2,$$^)) \
 	  $$(SEAL_FLAGS) --seed $$* $(4) \
-	  $$(if $$(wildcard $$@.partial/step-*),--resume) --save-every 10 > $$(@:.model=.trained.jsonl)
+	  $$(RESUME) --save-every 10 > $$(@:.model=.trained.jsonl)
 endef
 # a row of the table: its name, model, what is read of the pages, and which pages
 define seal-search

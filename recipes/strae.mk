@@ -106,7 +106,7 @@ $(STRAE_ROWS): $(STRAE)/$(1)@$(5).jsonl
 $(STRAE)/$(1)@$(5).model: $(STRAE)/train-$(3).jsonl
 	@mkdir -p $$(@D)
 	OMP_NUM_THREADS=1 $$(STRUCTKIT) train $(2) $$< -o $$@ -q --seed $(5) $(4) \
-	  $$(if $$(wildcard $$@.partial/step-*),--resume) > $(STRAE)/$(1)@$(5).seen
+	  $$(RESUME) > $(STRAE)/$(1)@$(5).seen
 $(STRAE)/$(1)@$(5).jsonl: $(STRAE)/$(1)@$(5).model $(STRAE)/eval-$(3).jsonl
 	$$(EMBED) $$^ -o $$@ $(call strae-sides,$(3))
 endef

@@ -80,7 +80,7 @@ def test_a_start_that_is_named_is_trained(code, start):
 
 
 def test_a_stopped_training_goes_on(code):
-    (code / "own/own.model.partial").mkdir(parents=True)
+    (code / "own/own.model.partial/step-20").mkdir(parents=True)
     commands = dry("own-table", f"FOLDER={code}/code", f"OWN={code}/own", "START=builtin")
     assert "--resume" in trained(commands)["own"]
 
