@@ -1,4 +1,4 @@
-"""Bodies that a grammar cannot read: without them, it reads the definitions around them.
+"""Pieces of code that a grammar cannot read: without them, it reads the definitions around them.
 
 Tests: tests/structure/code/test_sweep.py.
 """
@@ -9,50 +9,61 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from structkit.structure import Span
 from structkit.structure.code.grammar import CLASS, FLAGS, Grammar, nested, overwrite
 
-BRACES = rb"(?P<brace>[{};])"
+SIGNS = rb"(?P<sign>[{}();]|\n[ \t]*+(?=\n))"
 PARAMETERS = re.compile(nested(rb"\(", rb"\)", rb"[^()]*+"))  # may hold words of heads
 
 
-class Body(NamedTuple):
-    """What braces hold that are no container's: from the head of the statement to the brace."""
+class Piece(NamedTuple):
+    """Statements in a container, and the part to blank if they have errors: a body, or all."""
 
-    head: int
-    start: int
-    end: int
+    code: Span
+    blank: Span
 
 
-def without_broken_bodies(data: bytes, grammar: Grammar, heads: re.Pattern[bytes]) -> bytes:
-    """Return code with blanks for the bodies that have errors; every character keeps its place.
+def without_broken_pieces(data: bytes, grammar: Grammar, heads: re.Pattern[bytes]) -> bytes:
+    """Return code with blanks for what has errors; every character keeps its place.
 
     `heads` matches words before braces; those with a `container` as the last one hold definitions.
     """
     kept = bytearray(data)
-    for body in _bodies(data, grammar, heads):
-        piece = data[body.head : body.end + 1 + data.startswith(b";", body.end + 1)]
+    for code, blank in _pieces(data, grammar, heads):
+        text = data[slice(*code)]
         if grammar.member:
-            piece = piece.join(CLASS)
-        if grammar.parser.parse(piece).root_node.has_error:
-            overwrite(kept, body.start + 1, body.end)
+            text = text.join(CLASS)
+        if grammar.parser.parse(text).root_node.has_error:
+            overwrite(kept, *blank)
     return bytes(kept)
 
 
-def _bodies(data: bytes, grammar: Grammar, heads: re.Pattern[bytes]) -> Iterator[Body]:
-    """Yield the outermost bodies that are in containers alone."""
-    tokens = re.compile(b"|".join((*grammar.opaque, BRACES)), FLAGS)
-    head = start = body_head = 0
-    depth = 0  # braces that are open, from that of a body on
-    for token in tokens.finditer(data):
-        brace, at = token["brace"], token.start()
-        if brace is None:
+def _pieces(data: bytes, grammar: Grammar, heads: re.Pattern[bytes]) -> Iterator[Piece]:
+    """Yield what containers alone hold, up to the end of a body, a semicolon or a blank line."""
+    start = body = 0
+    braces = 0  # that are open, from that of a body on
+    parentheses = 0  # in a head: braces in them are no body
+    for token in re.finditer(b"|".join((*grammar.opaque, SIGNS)), data, FLAGS):
+        sign, at = token["sign"], token.start()
+        if sign is None:
             continue
-        if brace == b"{" and not depth:
-            words = list(heads.finditer(PARAMETERS.sub(b"", data[head:at])))
-            if not words or words[-1]["container"] is None:
-                depth, start, body_head = 1, at, head
-        elif depth and brace != b";":
-            depth += 1 if brace == b"{" else -1
-            if not depth:
-                yield Body(body_head, start, at)
-        head = token.end()
+        if braces:
+            braces += (sign == b"{") - (sign == b"}")
+            if braces:
+                continue
+            end = at + 1 + data.startswith(b";", at + 1)
+            yield Piece((start, end), (body, at))
+        elif sign in b"()":
+            parentheses = max(0, parentheses + (1 if sign == b"(" else -1))
+            continue
+        elif parentheses:
+            continue
+        else:
+            words = list(heads.finditer(PARAMETERS.sub(b"", data[start:at])))
+            is_container = bool(words) and words[-1]["container"] is not None
+            if sign == b"{" and not is_container:
+                braces, body = 1, at + 1
+                continue
+            if sign != b"{" and not is_container:
+                yield Piece((start, at + (sign == b";")), (start, at))
+        start = token.end()

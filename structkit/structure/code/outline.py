@@ -12,7 +12,7 @@ from typing import Literal
 
 import tree_sitter
 
-from structkit.structure.code.bodies import without_broken_bodies
+from structkit.structure.code.bodies import without_broken_pieces
 from structkit.structure.code.grammar import Grammar, blank_out, line_feeds
 
 MAX_SCOPES = 16  # containers of a definition to name: generated code may have thousands
@@ -360,7 +360,7 @@ class Outline:
         if repaired != data:
             tree = grammar.parser.parse(repaired)
         if self.heads and tree.root_node.has_error:
-            rest = grammar.parser.parse(without_broken_bodies(repaired, grammar, self.heads))
+            rest = grammar.parser.parse(without_broken_pieces(repaired, grammar, self.heads))
             if _function_count(rest, query) > _function_count(tree, query):
                 return rest, tree
         return tree, tree
