@@ -13,7 +13,15 @@ from itertools import pairwise
 
 import tree_sitter
 
-from structkit.structure.code.grammar import BLOCK, DOUBLE, FLAGS, TO_SPACES, nested, overwrite
+from structkit.structure.code.grammar import (
+    BLOCK,
+    DOUBLE,
+    FLAGS,
+    PARENTHESES,
+    TO_SPACES,
+    nested,
+    overwrite,
+)
 from structkit.structure.code.outline import (
     FUNCTION,
     ByteSpan,
@@ -41,7 +49,7 @@ TO_QUOTES = TO_SPACES.replace(b" ", b'"')
 NO_LINE_END = re.compile(rb"[^\n\\]|\\(?!\r?\n)")
 DIRECTIVE = re.compile(rb"#[ \t]*(\w*)((?:[^\n\\]|\\.)*+)", FLAGS)
 NEVER_TRUE = re.compile(rb"[\s(]*(?:0|false|FALSE)\b[\s)]*\Z")
-ARGUMENTS = re.compile(rb"\s*" + nested(rb"\(", rb"\)", rb"[^()]*+"))
+ARGUMENTS = re.compile(rb"\s*" + PARENTHESES)
 # both kinds begin alike, so that the search is fast
 MACRO = re.compile(
     rb"\b[A-Z_](?:[a-z]{0,3}[A-Z0-9_]{2,}"
@@ -107,7 +115,7 @@ AFTER_FUNCTION = AFTER_PARAMETERS | frozenset((b"{", b";", b"=", b":", b"->", b"
 TEST_MACRO = re.compile(rb"(?:TEST|BENCHMARK)\w*_[A-Z]\Z|TEST\Z")
 ARGUMENT = re.compile(
     rb"\s*+(\"(?:[^\"\\]|\\.)*+(?:\"|\Z)|[^,()\"]*+(?:"
-    + nested(rb"\(", rb"\)", rb"[^()]*+")
+    + PARENTHESES
     + rb"[^,()\"]*+)*+)\s*+(?:,|\Z)",
     re.DOTALL,
 )

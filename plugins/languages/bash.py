@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import tree_sitter
 
 from structkit.structure import Span
-from structkit.structure.code.grammar import nested, overwrite, spans_outside
+from structkit.structure.code.grammar import BRACES, overwrite, spans_outside
 from structkit.structure.code.languages import CodeLanguage, grammar_of
 from structkit.structure.code.outline import (
     Definition,
@@ -35,7 +35,7 @@ BARE_BODY = re.compile(
     re.MULTILINE,
 )
 # a command for its output, without a process (Bash 5.3)
-SUBSTITUTION = re.compile(rb"\$(?=\{[|\s])" + nested(rb"\{", rb"\}", rb"[^{}]*+"))
+SUBSTITUTION = re.compile(rb"\$(?=\{[|\s])" + BRACES)
 FALLTHROUGH = re.compile(rb";;?&")  # ends a case and goes on
 FUNCTIONS = ("function_definition", "pipeline")
 

@@ -18,6 +18,7 @@ from structkit.structure.code.grammar import (
     BLOCK,
     DOUBLE,
     LINE,
+    PARENTHESES,
     SINGLE,
     Grammar,
     blank_out,
@@ -93,7 +94,7 @@ DIRECTIVES = frozenset(kind for kind in GRAMMAR.kinds if kind.startswith("prepro
 # the head of a block of extensions, which the grammar lacks
 EXTENSION = re.compile(
     rb"extension(?<![\w>\]?][ \t]extension)(?<=\bextension)\s*+(?:<[^<>]*+>\s*+)?%b"
-    rb"(?:\s*+where\b[^{;]*+)?+(?=\s*+\{)" % nested(rb"\(", rb"\)", rb"[^()]*+")
+    rb"(?:\s*+where\b[^{;]*+)?+(?=\s*+\{)" % PARENTHESES
 )
 # of documentation
 CDATA = re.compile(r"<!\[CDATA\[(.*?)(?:\]\]>|\Z)", re.S)

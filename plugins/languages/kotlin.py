@@ -4,7 +4,7 @@ import re
 
 import tree_sitter
 
-from structkit.structure.code.grammar import BLOCK, FLAGS, LINE, SINGLE, nested, overwrite
+from structkit.structure.code.grammar import BLOCK, FLAGS, LINE, PARENTHESES, SINGLE, overwrite
 from structkit.structure.code.languages import CodeLanguage, grammar_of
 from structkit.structure.code.outline import ByteSpan, DocComments, Outline
 
@@ -17,7 +17,6 @@ MODIFIERS = (
     rb"|final|infix|inline|inner|internal|lateinit|noinline|open|operator|override|private"
     rb"|protected|public|reified|sealed|tailrec|value|vararg)"
 )
-ARGUMENTS = nested(rb"\(", rb"\)", rb"[^()]*+")
 AS_NAME = re.compile(
     rb"""
     (?<![\w@`])
@@ -27,7 +26,7 @@ AS_NAME = re.compile(
         | ^[ \t]*+ (?: get (?=\(\s*+[^)\s]) | [gs]et (?=%b(?!\s*+[:={])) )  # a call, no accessor
     )
     """
-    % (MODIFIERS, ARGUMENTS),
+    % (MODIFIERS, PARENTHESES),
     re.MULTILINE | re.VERBOSE,
 )
 # what the grammar lacks, and what it has in the same place: instead of the group, or the whole
@@ -55,7 +54,7 @@ NEWER = [
             rb"(?:%b[ \t]++)?(?:@\w++[ \t]++)?+%b[ \t]++set\b(?!\s*+\()" % (VISIBILITY, VISIBILITY),
             b"",
         ),
-        (rb"(?:@\w++(?:%b)?+\s++)++(?=(?:%b\s++)?[gs]et\s*+\()" % (ARGUMENTS, VISIBILITY), b""),
+        (rb"(?:@\w++(?:%b)?+\s++)++(?=(?:%b\s++)?[gs]et\s*+\()" % (PARENTHESES, VISIBILITY), b""),
         (rb",(?=\s*+>)", b""),
         (rb"suspend(?=\s*+(?:\{|fun\s*+\())", b""),
         # modifiers of a constructor on the line after its class

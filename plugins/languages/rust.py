@@ -69,7 +69,7 @@ ITEMS = re.compile(
     rb"(?:fn|impl|mod|trait|struct|enum|use)\b))"
 )
 HEAD = re.compile(rb"^[ \t]*+((?:\w++::)*+\w++)\Z", re.MULTILINE)
-BRACES = re.compile(
+OPAQUE_OR_BRACE = re.compile(
     b"|".join((*OPAQUE, rb"(?P<branch>(?:else\s+)?if\s+#\[[^\]]*+\]\s*+\{|else\s*+\{)", rb"[{}]")),
     FLAGS,
 )
@@ -85,7 +85,7 @@ def _with_items(data: bytes) -> Prepared:
         if (head := HEAD.match(data, start, match.start()))
     }
     seen, open_ = bytearray(data), list[bool]()
-    for brace in BRACES.finditer(data) if heads else ():
+    for brace in OPAQUE_OR_BRACE.finditer(data) if heads else ():
         start, end = brace.span()
         if brace[0] == b"}":
             blank = bool(open_) and open_.pop()

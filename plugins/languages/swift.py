@@ -3,17 +3,17 @@
 import re
 from functools import partial
 
-from structkit.structure.code.grammar import DOUBLE, blank_out, nested
+from structkit.structure.code.grammar import BRACES, DOUBLE, blank_out, nested
 from structkit.structure.code.languages import CodeLanguage, grammar_of
 from structkit.structure.code.outline import DocComments, Outline, named_scopes
 
 NAMELESS = {f"{kind}_declaration": kind for kind in ("init", "deinit", "subscript")}
 
 # macros and messages of the compiler among members, which the grammar lacks
-ARGUMENTS = nested(rb"\(", rb"\)", rb'(?:[^()"]|%b)*+' % DOUBLE)
-CLOSURE = nested(rb"\{", rb"\}", rb"[^{}]*+")
-MACRO = re.compile(
-    rb"^[ \t]*+#(?!if|else)\w++(?:%b)?+(?:[ \t]*+%b)?+(?=[ \t]*+(?://|$))" % (ARGUMENTS, CLOSURE),
+MACRO_ARGUMENTS = nested(rb"\(", rb"\)", rb'(?:[^()"]|%b)*+' % DOUBLE)
+MEMBER_MACRO = re.compile(
+    rb"^[ \t]*+#(?!if|else)\w++(?:%b)?+(?:[ \t]*+%b)?+(?=[ \t]*+(?://|$))"
+    % (MACRO_ARGUMENTS, BRACES),
     re.MULTILINE,
 )
 
@@ -46,7 +46,7 @@ class Language(CodeLanguage):
         | {"protocol_declaration": "protocol"},
         comments=DocComments(begin=r"///|/\*\*(?![*/])", gap="blank"),
         names=NAMELESS,
-        repair=partial(blank_out, MACRO),
+        repair=partial(blank_out, MEMBER_MACRO),
         heads=re.compile(
             rb"\b(?:(?P<container>class|struct|enum|extension|protocol|actor)"
             rb"|func|var|let|init|deinit|subscript|get|set)\b"

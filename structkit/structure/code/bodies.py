@@ -1,4 +1,4 @@
-"""Pieces of code that a grammar cannot read: without them, it reads the definitions around them.
+"""Statements that a grammar cannot read: without them, it reads the definitions around them.
 
 Tests: tests/structure/code/test_sweep.py.
 """
@@ -10,14 +10,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from structkit.structure import Span
-from structkit.structure.code.grammar import CLASS, FLAGS, Grammar, nested, overwrite
+from structkit.structure.code.grammar import CLASS, FLAGS, PARENTHESES, Grammar, overwrite
 
 SIGNS = rb"(?P<sign>[{}();]|\n[ \t]*+(?=\n))"
-PARAMETERS = re.compile(nested(rb"\(", rb"\)", rb"[^()]*+"))  # may hold words of heads
 
 
-class Piece(NamedTuple):
-    """Statements in a container, and the part to blank if they have errors: a body, or all."""
+class Statements(NamedTuple):
+    """Code in a container, and the part to blank if it has errors: a body, or all of it."""
 
     code: Span
     blank: Span
@@ -29,7 +28,7 @@ def without_broken_pieces(data: bytes, grammar: Grammar, heads: re.Pattern[bytes
     `heads` matches words before braces; those with a `container` as the last one hold definitions.
     """
     kept = bytearray(data)
-    for code, blank in _pieces(data, grammar, heads):
+    for code, blank in _statements(data, grammar, heads):
         text = data[slice(*code)]
         if grammar.member:
             text = text.join(CLASS)
@@ -38,7 +37,7 @@ def without_broken_pieces(data: bytes, grammar: Grammar, heads: re.Pattern[bytes
     return bytes(kept)
 
 
-def _pieces(data: bytes, grammar: Grammar, heads: re.Pattern[bytes]) -> Iterator[Piece]:
+def _statements(data: bytes, grammar: Grammar, heads: re.Pattern[bytes]) -> Iterator[Statements]:
     """Yield what containers alone hold, up to the end of a body, a semicolon or a blank line."""
     start = body = 0
     braces = 0  # that are open, from that of a body on
@@ -52,18 +51,18 @@ def _pieces(data: bytes, grammar: Grammar, heads: re.Pattern[bytes]) -> Iterator
             if braces:
                 continue
             end = at + 1 + data.startswith(b";", at + 1)
-            yield Piece((start, end), (body, at))
+            yield Statements((start, end), (body, at))
         elif sign in b"()":
             parentheses = max(0, parentheses + (1 if sign == b"(" else -1))
             continue
         elif parentheses:
             continue
         else:
-            words = list(heads.finditer(PARAMETERS.sub(b"", data[start:at])))
+            words = list(heads.finditer(re.sub(PARENTHESES, b"", data[start:at])))
             is_container = bool(words) and words[-1]["container"] is not None
             if sign == b"{" and not is_container:
                 braces, body = 1, at + 1
                 continue
             if sign != b"{" and not is_container:
-                yield Piece((start, at + (sign == b";")), (start, at))
+                yield Statements((start, at + (sign == b";")), (start, at))
         start = token.end()

@@ -52,6 +52,10 @@ def nested(opening: bytes, closing: bytes, other: bytes) -> bytes:
     return opening + inside + closing
 
 
+PARENTHESES = nested(rb"\(", rb"\)", rb"[^()]*+")
+BRACES = nested(rb"\{", rb"\}", rb"[^{}]*+")
+
+
 def line_feeds(data: bytes) -> bytes:
     r"""Return the text with a line feed for each carriage return alone, which ends a line too.
 
