@@ -24,7 +24,7 @@ from structkit.collecting.units import Collected, Collector
 from structkit.collecting.walking import LeftOut, Source, readable_path
 from structkit.errors import UserError
 from structkit.paths import NOT_REGULAR
-from structkit.records.jsonl import Record
+from structkit.records.jsonl import Record, Shard
 from structkit.records.output import dump
 
 GIT_CONFIG = "[core]\nrepositoryFormatVersion=1\nbare=true\n[extensions]\n"
@@ -42,6 +42,9 @@ GIT_ENVIRONMENT = {
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_ALLOW_PROTOCOL": "none",  # for git before 2.44
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "HOME": os.devnull,
+    "XDG_CONFIG_HOME": os.devnull,
     "LC_ALL": "C",
 }
 Process = Popen[bytes]
@@ -125,8 +128,7 @@ def open_repository(folder: str) -> Iterator[Repository]:
         forms = "\n".join(FORM_SETTINGS.findall(settings))
         Path(own, "config").write_text(f"{GIT_CONFIG}{forms}\n")
         objects = os.path.join(shared, "objects")
-        known |= {"GIT_DIR": own, "GIT_OBJECT_DIRECTORY": objects, "GIT_CONFIG_NOSYSTEM": "1"}
-        known |= {"HOME": own, "XDG_CONFIG_HOME": own}
+        known |= {"GIT_DIR": own, "GIT_OBJECT_DIRECTORY": objects}
         try:
             asked = run(["git", "rev-parse", "HEAD"], env=known, stdin=DEVNULL, capture_output=True)
         except FileNotFoundError:
@@ -258,12 +260,9 @@ class CommitTask(NamedTuple):
 
 
 def commit_tasks(
-    folder: str, takes: Callable[[str], bool], mine: Callable[[str], bool], maximum: int
+    folder: str, takes: Callable[[str], bool], part: Shard, maximum: int
 ) -> Generator[CommitTask]:
-    """Yield the commits of a folder with the contents of the files that `takes` chooses.
-
-    `mine` chooses commits by their numbers.
-    """
+    """Yield a part of the commits of a folder, with the files that `takes` chooses."""
     with (
         open_repository(folder) as source,
         closing(Blobs(source, maximum)) as blobs,
@@ -271,7 +270,7 @@ def commit_tasks(
     ):
         for commit in every:
             chosen = [each for each in commit.changes if takes(each.path)]
-            if not (chosen and commit.message and mine(commit.id)):
+            if not (chosen and commit.message and part.holds(commit.id)):
                 continue
             if commit.id in source.border and blobs.has_parents(commit.id):
                 yield CommitTask(commit, left_out=LeftOut(commit.short, *BEGINS_SHALLOW_CLONE))

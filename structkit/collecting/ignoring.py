@@ -31,6 +31,8 @@ MAX_PATH_BYTES = 4096  # bytes of a path that a system opens
 NotePlace = Callable[[str], object]
 FileFaults = dict[str, UserError]  # why a file is not read
 
+# of a line: all before the blanks at its end; one after a backslash is none of these
+PATTERN_LINE = re.compile(rb"((?:\\.?|[^ \\]| +(?=[^ ]))*+).*", re.DOTALL)
 WILDCARD = re.compile(rb"[*?[\\]")
 # of a pattern as a regular expression, before its stars are written; a pattern holds no NUL
 STAR = b"\0"  # `*`
@@ -76,7 +78,8 @@ class Pattern(NamedTuple):
         """
         if line.startswith(b"#"):
             return None
-        text = _without_trailing_blanks(line.removesuffix(b"\r").partition(b"\0")[0])
+        line = line.removesuffix(b"\r").partition(b"\0")[0]
+        text = PATTERN_LINE.sub(rb"\1", line, count=1)
         ignores = not text.startswith(b"!")
         text = text.removeprefix(b"!")
         folders = text.endswith(b"/")
@@ -89,15 +92,6 @@ class Pattern(NamedTuple):
             return cls(ignores, folders, of_path, text)
         regex = _translate(text)
         return cls(ignores, folders, of_path, text, _expand_stars(regex)) if regex else None
-
-
-def _without_trailing_blanks(line: bytes) -> bytes:
-    """Return a line without the blanks at its end; one after a backslash stays."""
-    text = line.rstrip(b" ")
-    backslashes = len(text) - len(text.rstrip(b"\\"))
-    if backslashes % 2:
-        return line[: len(text) + 1]
-    return text
 
 
 def _translate(text: bytes) -> bytes:

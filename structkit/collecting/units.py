@@ -295,19 +295,17 @@ class Collector:
 
 
 def _collect_batch(batch: list[Found], units: Units) -> Collected:
-    lines: list[bytes] = []
     collected = Collected(len(batch))
     for each in batch:
         result = each if isinstance(each, LeftOut) else _record_lines(each, units)
         if isinstance(result, LeftOut):
             collected.left_out.append(result)
         else:
-            lines += result
-    collected.output = b"".join(lines)
+            collected.output += result
     return collected
 
 
-def _record_lines(source: Source, units: Units) -> list[bytes] | LeftOut:
+def _record_lines(source: Source, units: Units) -> bytes | LeftOut:
     """Return the lines of a file's records, or why it has none."""
     path = source.path
     try:
@@ -323,7 +321,8 @@ def _record_lines(source: Source, units: Units) -> list[bytes] | LeftOut:
         kind = content_kind(path, text, source.media, source.language)
         if kind.name == CODE_CONTENT and not units.generated and is_generated(path, text):
             return LeftOut(path, "generated or minified", f"include it with {flag('generated')}")
-        lines = [dump(_with_fields(each, source)) for each in units.records(path, text, kind)]
+        records = units.records(path, text, kind)
+        lines = b"".join(dump(_with_fields(record, source)) for record in records)
     except MissingPackage as error:
         return LeftOut(path, error.problem, error.remedy)
     except (UserError, OSError) as error:

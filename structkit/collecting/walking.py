@@ -161,7 +161,7 @@ class Walk:
     options: WalkOptions
     outputs: frozenset[str] = frozenset()
     globs: Sequence[str] = ()
-    part: Shard | None = None
+    part: Shard = Shard(0, 1)
     places: dict[str, os.stat_result | None] | None = None
 
     def sources(self, paths: Sequence[str]) -> Iterator[Found]:
@@ -191,7 +191,7 @@ class Walk:
                     if key in seen:
                         continue
                     seen.add(key)
-                if self.part is None or self.part.holds(below or shown):
+                if self.part.holds(below or shown):
                     yield found
         if files and not matched:
             say(f"none of {files:,} files matches {flag('glob', ' '.join(self.globs))}")
@@ -250,7 +250,7 @@ class Walk:
         here = replace(here, rules=rules)
         left = [LeftOut.because(here.path(name), faults[name]) for name in faults]
         read = [entry for entry in entries if entry.name not in faults]
-        return [*((here, entry) for entry in read), *((here, each) for each in left)]
+        return [(here, entry) for entry in (*read, *left)]
 
     def _note(self, place: str) -> None:
         """Note how a place is, or that there is none."""

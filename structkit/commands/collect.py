@@ -90,9 +90,9 @@ class Settings(WalkOptions):
                 f"leave out {flag('records', True)}",
             )
 
-    def part(self) -> Shard | None:
-        """Return the part of the files to read, or None for all."""
-        return None if self.shard is None else Shard.parse(self.shard)
+    def part(self) -> Shard:
+        """Return the part of the files to read."""
+        return Shard.parse(self.shard or "0/1")
 
     def files(self, outputs: Collection[str] = ()) -> Iterable[Found]:
         """Return the files to read, in their order, without the outputs."""
@@ -106,7 +106,7 @@ class Settings(WalkOptions):
         return (
             each
             for each in files_of_records(self.paths)
-            if (not self.glob or takes(each.path)) and (part is None or part.holds(each.path))
+            if (not self.glob or takes(each.path)) and part.holds(each.path)
         )
 
 
@@ -165,17 +165,13 @@ def commit_parts(settings: Settings, units: Units) -> Generator[Collected]:
     from structkit.collecting.history import CommitCollector, commit_tasks
     from structkit.collecting.units import Collector
 
-    part, takes = settings.part(), file_filter(settings.glob)
-
-    def mine(commit: str) -> bool:
-        return part is None or part.holds(commit)
-
+    takes = file_filter(settings.glob)
     for path in named_paths(settings.paths):
 
         def collector(root: str = "" if path == "." else readable_path(path)) -> CommitCollector:
             return CommitCollector(Collector(units), root)
 
-        every = commit_tasks(path, takes, mine, settings.max_file_bytes)
+        every = commit_tasks(path, takes, settings.part(), settings.max_file_bytes)
         with closing(every):
             yield from map_in_order(
                 collector,
