@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from structkit import plugin
 from structkit.formats.interchange import Fields, Part, Parts
 from structkit.records.jsonl import Record
 
 
 class Format(plugin.Format):
-    """Documents; queries and their judgements. A split is a domain, such as `biology`."""
+    """Documents; queries and their judgements.
+
+    A split is a domain, such as `biology`; `biology-long` has whole pages instead of passages.
+    """
 
     def parts(self, split: str) -> Parts:
-        documents, examples = (
-            (f"{kind}/{split}-*.parquet", f"{kind}/{split}.jsonl")
-            for kind in ("documents", "examples")
-        )
+        domain = split.removesuffix("-long")
+        kind = "documents"
+        field = "gold_ids"
+        if domain != split:
+            kind = "long_documents"
+            field = "gold_ids_long"
+        examples = (f"examples/{domain}-*.parquet", f"examples/{domain}.jsonl")
         return {
-            "corpus": Part(documents, read_document),
+            "corpus": Part((f"{kind}/{domain}-*.parquet", f"{kind}/{domain}.jsonl"), read_document),
             "queries": Part(examples, read_query),
-            "qrels": Part(examples, read_judgements),
+            "qrels": Part(examples, partial(read_judgements, field=field)),
         }
 
 
@@ -34,10 +42,8 @@ def read_query(row: Fields) -> Record:
     return {**record, "excluded_ids": excluded} if excluded else record
 
 
-def read_judgements(row: Fields) -> list[Record]:
-    """Return the judgements of a query: those of passages, not of whole pages."""
+def read_judgements(row: Fields, field: str) -> list[Record]:
+    """Return the judgements of a query in a field: of passages, or of whole pages."""
     query_id = row.pop_id("id")
-    return [
-        {"query_id": query_id, "doc_id": doc_id, "relevance": 1}
-        for doc_id in row.pop_texts("gold_ids")
-    ]
+    doc_ids = row.pop_texts(field)
+    return [{"query_id": query_id, "doc_id": doc_id, "relevance": 1} for doc_id in doc_ids]

@@ -159,12 +159,13 @@ def search(settings: Settings) -> Iterator[Record]:
         )
     query_id = None
     for query_id, hits in rankings:
-        excluded_ids = excluded.of(query_id)
-        yield from run_records(
-            query_id, [hit for hit in hits if hit.doc_id not in excluded_ids][:k]
-        )
+        if excluded.most:
+            hits = [hit for hit in hits if not excluded.holds(query_id, hit.doc_id)]
+        yield from run_records(query_id, hits[:k])
     if query_id is None:
         say(f"{queries.lines.file} holds no queries; the run is empty")
+    else:
+        excluded.report()
 
 
 def _rankings_with_embeddings(

@@ -5,9 +5,11 @@ Tests: tests/commands/test_score.py.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
-from structkit.errors import RECORD_REMEDY, UserError, missing
+from structkit.errors import RECORD_REMEDY, UserError, flag, missing
+from structkit.progress import say
 from structkit.records.fields import items
 from structkit.records.jsonl import Record, Records, json_kind, parse_each
 from structkit.settings import setting
@@ -36,20 +38,36 @@ class Exclusions:
 
     def __init__(self, exclude: tuple[str, ...]) -> None:
         self.own = OWN_ID in exclude
-        self.listed: dict[str, set[str]] = {}
+        self.listed: defaultdict[str, set[str]] = defaultdict(set)
         for file in exclude:
             if file != OWN_ID:
-                listed = dict(parse_each(Records.read([file]), _excluded_ids))
-                if not any(listed.values()):
+                parsed = parse_each(Records.read([file]), _excluded_ids)
+                listed = {query_id: doc_ids for query_id, doc_ids in parsed if doc_ids}
+                if not listed:
                     raise missing(EXCLUDED_IDS_FIELD, (), "name queries that have it").at(file)
                 for query_id, doc_ids in listed.items():
-                    self.listed.setdefault(query_id, set()).update(doc_ids)
+                    self.listed[query_id].update(doc_ids)
         self.most = self.own + max(map(len, self.listed.values()), default=0)
+        self.unseen = set(self.listed)  # queries that have no ranking so far
+        self.found = 0
 
-    def of(self, query_id: str) -> set[str]:
-        """Return the ids of the documents to leave out for a query."""
-        own = {query_id} if self.own else set[str]()
-        return own | self.listed.get(query_id, set())
+    def holds(self, query_id: str, doc_id: str) -> bool:
+        """Return whether to leave a document out of the ranking of a query."""
+        self.unseen.discard(query_id)
+        is_listed = query_id in self.listed and doc_id in self.listed[query_id]
+        self.found += is_listed
+        return is_listed or (self.own and doc_id == query_id)
+
+    def report(self) -> None:
+        """Report after all rankings what has had no effect. Errors: no query has exclusions."""
+        excluded = flag("exclude")
+        if self.unseen and len(self.unseen) == len(self.listed):
+            problem = f"{excluded}: no ranking is of one of its {len(self.listed):,} queries"
+            raise UserError(problem, "name the file of the queries that are asked")
+        if self.unseen:
+            say(f"{excluded}: {len(self.unseen):,} of {len(self.listed):,} queries have no ranking")
+        if self.listed and not self.found:
+            say(f"{excluded}: no ranking has a document that its query excludes; compare the ids")
 
 
 def _excluded_ids(record: Record) -> list[str]:

@@ -190,20 +190,62 @@ def test_exclusions_that_exclude_nothing_are_an_error(tmp_path):
     with pytest.raises(UserError, match="leaves out the answers of"):
         list(score({"r": run}, qrels="self", exclude="self"))
     qrels = [{"query_id": "0", "doc_id": "1", "relevance": 1}]
+    of_others = [{"id": name, "excluded_ids": ["1"]} for name in ("5", "6")]
     for wrong, told in (
         (CORPUS, 'field "excluded_ids" is missing; name queries that have it'),
         ([{"id": "0", "excluded_ids": "1"}], 'field "excluded_ids" is a JSON string, not an array'),
+        (of_others, "exclude: no ranking is of one of its 2 queries; name the file of the queries"),
     ):
         with pytest.raises(UserError, match=told):
             list(score({"r": run}, qrels=qrels, exclude=wrong))
+        with pytest.raises(UserError, match=told):
+            list(search(CORPUS, query="tea", method="bm25", exclude=wrong))
 
 
-def test_the_exclusions_of_bright_are_scored(here):
+@pytest.mark.parametrize(
+    ("listed", "told"),
+    [
+        ({"0": ["2"]}, ""),
+        ({"0": ["2"], "8": ["1"], "9": ["1"]}, "2 of 3 queries have no ranking"),
+        ({"0": ["t/2"]}, "no ranking has a document that its query excludes; compare the ids"),
+    ],
+)
+def test_exclusions_without_effect_are_reported(listed, told, capsys):
+    excluded = [{"id": name, "excluded_ids": doc_ids} for name, doc_ids in listed.items()]
+    run = [*search(CORPUS, queries=CORPUS[:2], method="bm25")]
+    qrels = [{"query_id": name, "doc_id": "1", "relevance": 1} for name in "01"]
+    for use in (
+        lambda: search(CORPUS, queries=CORPUS[:2], method="bm25", exclude=excluded),
+        lambda: score({"r": run}, qrels=qrels, exclude=excluded),
+    ):
+        list(use())
+        said = capsys.readouterr().err
+        assert told in said and bool(told) == bool(said)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("0\t1\n", "1: the line is not JSON"),  # as qrels of BEIR …
+        ("0 0 1 1\n", "1: the line is not JSON"),  # … and of TREC
+        ('{"query_id":"0","doc_id":"1","relevance":1}\n', ' field "excluded_ids" is missing'),
+        ('{"id":"0","excluded_ids":["1"]}\n' * 2, '2: id "0" is repeated'),
+    ],
+)
+def test_other_forms_of_exclusions_are_refused(tmp_path, here, text, told):
+    write(tmp_path / "run.jsonl", {"query_id": "0", "doc_id": "1", "score": 1})
+    Path(tmp_path, "excluded").write_text(text)
+    done = here("score", "run.jsonl", "--qrels", "self", "--exclude", "excluded")
+    assert done.returncode == 1 and f"excluded:{told}" in done.stderr.decode()
+
+
+@pytest.mark.parametrize("split", ["test", "test-long"])
+def test_the_exclusions_of_bright_are_scored(here, split):
     bright = Path("fixtures/formats/bright").resolve()
-    assert 0 == here("convert", "--from", "bright", bright, "-o", "bright/").returncode
-    words = "search bright/corpus.jsonl --method bm25 --queries bright/queries.jsonl -o run.jsonl"
-    judge = "score run.jsonl --qrels bright/qrels.jsonl --measures RR@1"
-    for more, value in (("", 0.5), (" --exclude bright/queries.jsonl", 1.0)):
+    assert 0 == here("convert", "--split", split, "--from", "bright", bright, "-o", ".").returncode
+    words = "search corpus.jsonl --method bm25 --queries queries.jsonl -o run.jsonl"
+    judge = "score run.jsonl --qrels qrels.jsonl --measures RR@1"
+    for more, value in (("", 0.5), (" --exclude queries.jsonl", 1.0)):
         assert 0 == here(*words.split()).returncode
         [scores] = map(orjson.loads, here(*(judge + more).split()).stdout.splitlines())
         assert value == scores["RR@1"]

@@ -110,8 +110,12 @@ def score_runs(settings: Settings) -> Iterator[Record]:
     judgements = Judgements(settings.qrels or "", list(asked), settings.gains, settings.passages)
     excluded = Exclusions(settings.exclude)
     others = {name: _evaluate(path, judgements, names, excluded) for name, path in against.items()}
-    for run, path in settings.named_runs.items():
-        evaluation = _evaluate(path, judgements, names, excluded)
+    evaluations = {
+        run: _evaluate(path, judgements, names, excluded)
+        for run, path in settings.named_runs.items()
+    }
+    excluded.report()
+    for run, evaluation in evaluations.items():
         if settings.per_query:
             rows = evaluation.values.tolist()
             for query_id, row in zip(evaluation.query_ids, rows, strict=True):
@@ -121,7 +125,7 @@ def score_runs(settings: Settings) -> Iterator[Record]:
             yield from _by_group(run, evaluation, settings.by, asked, settings)
         elif others:
             for name, other in others.items():
-                if path != against[name]:
+                if settings.named_runs[run] != against[name]:
                     yield from _compare(run, evaluation, name, other, settings.seed)
         else:
             yield {"run": run, **_summary(evaluation, settings.seed)}
@@ -148,10 +152,15 @@ def _evaluate(
 
     run = read_run(path)
     if excluded.most:
-        for query_id, documents in run.items():
-            for doc_id in excluded.of(query_id):
-                documents.pop(doc_id, None)
-        run = {query_id: documents for query_id, documents in run.items() if documents}
+        kept = {
+            query_id: {
+                doc_id: score
+                for doc_id, score in documents.items()
+                if not excluded.holds(query_id, doc_id)
+            }
+            for query_id, documents in run.items()
+        }
+        run = {query_id: documents for query_id, documents in kept.items() if documents}
     try:
         return evaluate(*judgements.of(run), measures)
     except UserError as error:
