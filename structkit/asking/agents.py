@@ -14,6 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import tree_sitter_javascript
+from tree_sitter import Language, Node, Parser
+
 from structkit.errors import UserError
 from structkit.records.jsonl import cannot_read
 from structkit.records.output import Output
@@ -22,10 +25,6 @@ SERVER_NAME = "structkit"
 BYTE_ORDER_MARK = "\ufeff"
 USUAL_INDENT = "  "
 INDENT = re.compile(r'\n([ \t]+)"')
-SETTINGS_STRING = r'"(?:[^"\\]|\\.)*+"?'  # without its end, the rest of the text
-COMMENT = re.compile(rf"({SETTINGS_STRING})|//[^\n]*|/\*(?:[^*]|\*(?!/))*+\*/", re.DOTALL)
-LAST_COMMA = re.compile(rf"({SETTINGS_STRING})|,(?=\s*[\]}}])", re.DOTALL)
-STRING_OR_BRACKET = re.compile(rf"{SETTINGS_STRING}|[][{{}}]", re.DOTALL)
 
 
 class Agent(NamedTuple):
@@ -157,48 +156,40 @@ def _add_to_json(text: str, key: str, entry: Any, lines: str) -> str | None:
     """
     if not text.lstrip(BYTE_ORDER_MARK).strip():
         return f"{text}{lines}\n"
-    plain = text.replace(BYTE_ORDER_MARK, " ", 1) if text[0] == BYTE_ORDER_MARK else text
-    for ignored in (COMMENT, LAST_COMMA):
-        plain = ignored.sub(lambda match: match[1] or " " * len(match[0]), plain)
-    settings = json.loads(plain)
-    servers = settings.get(key, {}) if isinstance(settings, dict) else None
-    if not isinstance(servers, dict):
-        raise ValueError("no object of servers")
-    if SERVER_NAME in servers:
-        _refuse_other(servers[SERVER_NAME], entry)
-        return None
-    if key in settings:
-        start, depth, others = _servers_start(plain, key), 2, servers
-        member = {SERVER_NAME: entry}
-    else:
-        start, depth, others = plain.index("{") + 1, 1, settings
-        member = {key: {SERVER_NAME: entry}}
+    # JSON with comments and last commas is an expression of JavaScript
+    tree = Parser(Language(tree_sitter_javascript.language())).parse(f"({text}\n)".encode())
+    if tree.root_node.has_error:
+        raise ValueError("no JSON")
+    outer = tree.root_node
+    while outer.type in ("program", "expression_statement", "parenthesized_expression"):
+        outer = next(child for child in outer.named_children if child.type != "comment")
+    depth, others, member = 1, _members(outer), {key: {SERVER_NAME: entry}}
+    if key in others:
+        outer = others[key]
+        depth, others, member = 2, _members(outer), {SERVER_NAME: entry}
+        if SERVER_NAME in others:
+            _refuse_other(json.loads(others[SERVER_NAME].text or b""), entry)
+            return None
+    data = text.encode()
+    # the parsed text begins with a bracket
+    before, after = (part.decode() for part in (data[: outer.start_byte], data[outer.start_byte :]))
     indent = found[1] if (found := INDENT.search(text)) else USUAL_INDENT
     dumped = json.dumps(member, indent=indent, ensure_ascii=False).splitlines()[1:-1]
     added = "".join(f"\n{indent * (depth - 1)}{line}" for line in dumped)
     if others:
         added += ","
-    if text[start] not in "\r\n":
+    if after[0] not in "\r\n":
         added += f"\n{indent * (depth if others else depth - 1)}"
-    return text[:start] + added.replace("\n", _line_end(text)) + text[start:]
+    return before + added.replace("\n", _line_end(text)) + after
 
 
-def _servers_start(plain: str, key: str) -> int:
-    """Return where the content of the outermost object's member begins, in JSON without comments.
-
-    Of equal keys the last counts, as in readers of JSON.
-    """
-    start, depth, before = 0, 0, ""
-    for token in STRING_OR_BRACKET.finditer(plain):
-        sign = token[0]
-        if (depth, sign, before) == (1, "{", f'"{key}"'):
-            start = token.end()
-        if sign in "[{":
-            depth += 1
-        elif sign in "]}":
-            depth -= 1
-        before = sign
-    return start
+def _members(node: Node) -> dict[str, Node]:
+    """Return the values of an object's members by name. Errors: `ValueError` of another value."""
+    if node.type != "object":
+        raise ValueError("no object")
+    pairs = (child.named_children for child in node.named_children if child.type == "pair")
+    # of equal names the last counts, as in readers of JSON
+    return {json.loads(pair[0].text or b""): pair[-1] for pair in pairs}
 
 
 def _line_end(text: str) -> str:

@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from structkit.asking.folder import Folder
 from structkit.asking.path_kinds import (
-    ENOUGH,
-    TOO_FEW,
+    ENOUGH_MATCHED,
+    TOO_LITTLE_MATCHED,
     kind_weights,
     old_versions,
     version_of,
@@ -55,7 +55,6 @@ from structkit.searching.words import (
     shared_words,
     split_words,
 )
-from structkit.structure.bags import Bags
 from structkit.structure.sentences import sentences
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ NAME_OR_NUMBER = re.compile(r"\d|\w_\w|[a-z][A-Z]")  # in a word
 LIST_NUMBER = re.compile(r"^\s{0,9}\d{1,9}[.)] ", re.MULTILINE)
 OLD_VERSION_WEIGHT = 0.5  # of a page of which a newer version is among the answers
 RUN_WORDS = 3
-START_WORDS = 8  # with which equal texts begin
+WHITESPACE = b" \t\r\n"
 WINDOW_LINES = 3  # of code, that are judged together
 # the weights of a defined name, of a line with which something begins, and of the words of the
 # first line alone: chosen on the passages of 28 questions of experiments/shown.mk
@@ -166,7 +165,9 @@ def begin_search(
         share = PAGE_EMBEDDING_WEIGHT
     if meaning and not of_pages:
         matched = by_word.max() / (sum(words.weights(asked).values()) or 1.0)
-        failure = min(1.0, max(0.0, (ENOUGH - matched) / (ENOUGH - TOO_FEW)))
+        failure = min(
+            1.0, max(0.0, (ENOUGH_MATCHED - matched) / (ENOUGH_MATCHED - TOO_LITTLE_MATCHED))
+        )
         share = ASK_EMBEDDING_WEIGHT + (WORDLESS_EMBEDDING_WEIGHT - ASK_EMBEDDING_WEIGHT) * failure
     if failure:
         means = np.bincount(folder.numbers, by_meaning) / np.bincount(folder.numbers)
@@ -198,26 +199,27 @@ def rank_passages(search: Search, depth: int) -> list[Hit]:
     answering = {record["id"] for number, record in records.items() if search.may_answer[number]}
     old_pages = old_versions(search.question, {record["path"] for record in by_id.values()})
     query = Query("1", words_for_names(search.question))
+    weighed = list[tuple[Hit, str]]()  # with their paths
     current = dict[str, float]()  # the best score of a page's newest version
-    answers = list[Answer]()
     for hit in rerank(query, hits, by_id, search.ranking, len(hits)):
         record, score = by_id[hit.doc_id], hit.score
+        path = record["path"]
         if score > 0:  # one below 0 is of a demoted file, and stays
-            score *= search.weight_of(record["path"])
-        if old_pages and record["path"] not in old_pages:
-            page = version_of(record["path"])[0]
+            score *= search.weight_of(path)
+        if old_pages and path not in old_pages:
+            page = version_of(path)[0]
             current[page] = max(score, current.get(page, score))
-        if hit.doc_id in answering:
-            answers.append((Hit(hit.doc_id, score), record))
-    ranked = list[tuple[bool, Hit]]()
-    for hit, record in answers:
-        is_old, score = record["path"] in old_pages, hit.score
-        if is_old:
-            newest = current.get(version_of(record["path"])[0], score)
+        weighed.append((Hit(hit.doc_id, score, record), path))
+    ranked = list[tuple[Hit, str]]()
+    for hit, path in weighed:
+        score = hit.score
+        if path in old_pages:
+            newest = current.get(version_of(path)[0], score)
             score = min(OLD_VERSION_WEIGHT * score, newest)
-        ranked.append((is_old, Hit(hit.doc_id, score, record)))
-    ranked.sort(key=lambda pair: (-pair[1].score, pair[0]))
-    return [hit for _, hit in ranked]
+        if hit.doc_id in answering:
+            ranked.append((hit._replace(score=score), path))
+    ranked.sort(key=lambda pair: (-pair[0].score, pair[1] in old_pages))
+    return [hit for hit, _ in ranked]
 
 
 def weighted_by_kind(search: Search, scores: Floats, depth: int) -> Floats:
@@ -230,34 +232,34 @@ def weighted_by_kind(search: Search, scores: Floats, depth: int) -> Floats:
     return weighted
 
 
-@dataclass
 class Copies:
-    """Answers with one text, or nearly: what they are compared by."""
+    """Answers with one text, or nearly, in their order."""
 
-    answers: list[Answer]
-    runs: frozenset[tuple[str, ...]]  # of words
-    names: frozenset[str]  # and numbers
-    nearly_equal: list[Answer] = field(default_factory=list)
+    def __init__(self, equal: list[Answer]) -> None:
+        self.equal = equal
+        self.nearly_equal: list[Answer] = []
+        self.path = equal[0][1]["path"]
+        field, text = field_and_text(equal[0][1])
+        # other code is no copy
+        self._words = split_words(LIST_NUMBER.sub("", text)) if field in PROSE_FIELDS else []
 
-    @classmethod
-    def of(cls, answers: list[Answer]) -> Copies:
-        """Return answers with the same text."""
-        field, text = field_and_text(answers[0][1])
-        if field not in PROSE_FIELDS:  # other code is no copy
-            return cls(answers, frozenset(), frozenset())
-        words = split_words(LIST_NUMBER.sub("", text))
-        plain = [word.lower() for word in split_words(" ".join(words).replace("_", " "))]
-        starts = range(max(1, len(plain) - RUN_WORDS + 1))
-        runs = frozenset(tuple(plain[start : start + RUN_WORDS]) for start in starts)
-        return cls(answers, runs, frozenset(filter(NAME_OR_NUMBER.search, words)))
+    @cached_property
+    def _names(self) -> set[str]:
+        """Names and numbers."""
+        return set(filter(NAME_OR_NUMBER.search, self._words))
+
+    @cached_property
+    def _runs(self) -> set[tuple[str, ...]]:
+        """Runs of words."""
+        plain = [word.lower() for word in split_words(" ".join(self._words).replace("_", " "))]
+        return {*zip(*(plain[start:] for start in range(RUN_WORDS)), strict=False)}
 
     def resemble(self, other: Copies) -> bool:
         """Return whether the texts are nearly the same, with the same names and numbers."""
-        if self.answers[0][1]["path"] == other.answers[0][1]["path"]:
+        if self.path == other.path or self._names != other._names:
             return False
-        longer = max(len(self.runs), len(other.runs))
-        shared = len(self.runs & other.runs)
-        return 0 < MIN_COPIED_SHARE * longer <= shared and self.names == other.names
+        longer = max(len(self._runs), len(other._runs))
+        return 0 < MIN_COPIED_SHARE * longer <= len(self._runs & other._runs)
 
     def lead(self, weight_of: Callable[[str], float]) -> Answer:
         """Return the answer that stands for all, with the best score, and the paths of the others.
@@ -265,24 +267,20 @@ class Copies:
         Of equal texts it is of the kind of files with the highest weight, of the current version,
         and has the shortest path; a newer version of its page that is nearly equal leads instead.
         """
+        pages = {version_of(record["path"])[0] for _, record in self.equal}
 
-        def order(answer: Answer) -> tuple[float, list[int], int, int, str]:
+        def order(answer: Answer) -> tuple[bool, float, list[int], int, int, str]:
             path = answer[1]["path"]
-            age = [-number for number in version_of(path)[1]]
-            return -weight_of(path), age, path.count("/"), len(path), path
+            page, version = version_of(path)
+            age = [-number for number in version]
+            return page not in pages, -weight_of(path), age, path.count("/"), len(path), path
 
-        def page(answer: Answer) -> str:
-            return version_of(answer[1]["path"])[0]
-
-        pages = set(map(page, self.answers))
-        versions = [answer for answer in self.nearly_equal if page(answer) in pages]
-        answers = sorted([*self.answers, *versions], key=order)
-        record = answers[0][1]
-        every = [each["path"] for _, each in [*answers, *sorted(self.nearly_equal, key=order)]]
-        others = [path for path in dict.fromkeys(every) if path != record["path"]]
-        if others:
-            record = {**record, "also_in": others}
-        return Hit(record["id"], max(hit.score for hit, _ in answers)), record
+        answers = sorted([*self.equal, *self.nearly_equal], key=order)
+        _, record = answers[0]
+        also_in = [*dict.fromkeys(other["path"] for _, other in answers)][1:]
+        if also_in:
+            record = {**record, "also_in": also_in}
+        return Hit(record["id"], self.equal[0][0].score), record
 
 
 def without_copies(
@@ -294,11 +292,10 @@ def without_copies(
     stands; it is `also_in` the paths of the others.
     """
     kept = list[Copies]()
-    for answers in equal_texts(found):
-        copies = Copies.of(answers)
+    for copies in map(Copies, equal_texts(found)):
         original = next((each for each in kept if each.resemble(copies)), None)
         if original:
-            original.nearly_equal += copies.answers
+            original.nearly_equal += copies.equal
         elif len(kept) == 2 * k:  # later ones are seldom copies of the first
             break
         else:
@@ -306,20 +303,16 @@ def without_copies(
     return [copies.lead(weight_of) for copies in kept[:k]]
 
 
-def equal_texts(found: Iterable[Answer]) -> list[list[Answer]]:
+def equal_texts(found: Iterable[Answer]) -> Iterable[list[Answer]]:
     """Return the answers with the same text in different files together, in their order."""
-    texts = [(answer, field_and_text(answer[1])[1]) for answer in found]
-    starts = [tuple(text.split(maxsplit=START_WORDS)[:START_WORDS]) for _, text in texts]
-    beginning_so = Counter(starts)
-    groups: dict[tuple[str, int], list[Answer]] = {}
-    repetitions: Counter[tuple[str, str]] = Counter()  # in one file, which are no copies
-    for (answer, text), start in zip(texts, starts, strict=True):
-        path = answer[1]["path"]
-        if beginning_so[start] > 1:  # normalizing all texts would take time
-            text = " ".join(text.split())
-        repetitions[path, text] += 1
-        groups.setdefault((text, repetitions[path, text]), []).append(answer)
-    return [*groups.values()]
+    groups: dict[tuple[bytes, int], list[Answer]] = {}
+    repetitions = Counter[tuple[str, bytes]]()  # in one file, which are no copies
+    for answer in found:
+        path, (_, text) = answer[1]["path"], field_and_text(answer[1])
+        letters = text.encode().translate(None, WHITESPACE)
+        repetitions[path, letters] += 1
+        groups.setdefault((letters, repetitions[path, letters]), []).append(answer)
+    return groups.values()
 
 
 def is_report(question: str) -> bool:
@@ -459,36 +452,32 @@ def best_places(
 
 def _word_shares(documents: Sequence[Sequence[str]], weights: Mapping[str, float]) -> list[Floats]:
     """Return the share of each word of a question in texts, less by its stem, (texts, words)."""
-    columns = {word: number for number, word in enumerate(weights)}
     beginning: dict[str, list[str]] = {}  # words that may have the same stem
-    for word in columns:
+    for word in weights:
         beginning.setdefault(word[:MIN_STEM_CHARACTERS], []).append(word)
+    total = sum(weights.values()) or 1.0
 
     @cache
-    def matched(part: str) -> Sequence[int]:
-        if part in columns:
-            return [columns[part]]
+    def matched(part: str) -> dict[str, float]:
+        if part in weights:
+            return {part: 1.0}
         near = beginning.get(part[:MIN_STEM_CHARACTERS], ())
-        return [len(columns) + columns[word] for word in near if same_stem(part, word)]
+        return {word: RELATED_WORD_WEIGHT for word in near if same_stem(part, word)}
 
-    def may_match(text: str) -> bool:
-        lower = text.lower()
-        return not text.isascii() or any(start in lower for start in beginning)
+    @cache
+    def row(text: str) -> list[float]:
+        lower, shares = text.lower(), dict.fromkeys(weights, 0.0)
+        if not text.isascii() or any(start in lower for start in beginning):
+            for word, share in chain.from_iterable(
+                matched(part).items() for part in folded_words(text)
+            ):
+                shares[word] = max(shares[word], share)
+        return [share * weights[word] / total for word, share in shares.items()]
 
-    texts = filter(may_match, dict.fromkeys(chain.from_iterable(documents)))
-    rows = {text: row for row, text in enumerate(texts, 1)}  # the first one is of all others
-    bags = Bags.of(["", *rows])
-    of_pieces = list[Sequence[int]]()
-    for piece in bags.number:
-        parts = folded_words(piece) if may_match(piece) else ()
-        of_pieces.append([*chain.from_iterable(map(matched, parts))])
-    text_numbers, column_numbers, _ = bags.spread(of_pieces)
-    has = np.zeros((bags.size, 2 * len(columns)))
-    has[text_numbers, column_numbers] = 1.0
-    itself, stem = np.split(has, 2, axis=1)
-    word_shares = np.array([*weights.values()]) / (sum(weights.values()) or 1.0)
-    values = np.maximum(itself, RELATED_WORD_WEIGHT * stem) * word_shares
-    return [values[[rows.get(text, 0) for text in texts]] for texts in documents]
+    return [
+        np.array([row(text) for text in texts]).reshape(len(texts), len(weights))
+        for texts in documents
+    ]
 
 
 def _named(parts: Parts, question: str) -> Floats:

@@ -56,8 +56,6 @@ FOLDER_SEPARATOR = ", "  # between folders that are one target
 MAX_MEMORIES = 4  # caches of which a process keeps what it read
 MAX_READY_FILES = 1000  # of a cache, whose records a process keeps
 MAX_LENDERS = 8  # caches in which files with the same content are looked up
-MAX_SILENT_SECONDS = 1.0  # that another process may hold the lock before a line says so
-LOCK_POLL_SECONDS = 0.01  # between looks whether it still does
 SCHEMA = "".join(
     f"CREATE TABLE IF NOT EXISTS {table} (name TEXT PRIMARY KEY, sum INTEGER, data BLOB);"
     for table in (FILES, RECORDS, PARTS, ROWS)
@@ -284,22 +282,11 @@ def hold_lock(path: Path) -> Iterator[int]:
         if path.parent.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             refuse_strangers(path)
         os.fchmod(file, 0o600)
-        _wait_for_lock(file)
+        lock(file, "another process reads the same files; the answer follows")
         os.utime(file)  # when it was used last
         yield file
     finally:
         os.close(file)
-
-
-def _wait_for_lock(file: int) -> None:
-    """Wait for the lock of a file; if that takes long, say why."""
-    why, until = "another process reads the same files", time.monotonic() + MAX_SILENT_SECONDS
-    while not lock(file):
-        if time.monotonic() > until:
-            say(f"{why}; the answer follows")
-            lock(file, why)
-            return
-        time.sleep(LOCK_POLL_SECONDS)
 
 
 def refuse_strangers(place: Path) -> None:

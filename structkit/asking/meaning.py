@@ -221,11 +221,12 @@ class Meaning(EncodedFolder):
         return self._products(vectors[passage : passage + 1][0])
 
     def _products(self, vector: Vectors) -> Vectors:
-        vectors, _ = self._made
-        scores = np.empty(len(vectors), np.float32)
-        for first, block in row_blocks(Matrix([vectors]), FEW):
-            scores[first : first + FEW] = block @ vector
-        return scores
+        rows, _ = self._made
+        products = np.empty(len(rows), np.float32)
+        for first in range(0, len(rows), FEW):
+            block = slice(first, first + FEW)
+            products[block] = rows.codes[block].astype(np.float32) @ vector
+        return products * rows.scales
 
 
 class PassageRows(EncodedFolder):

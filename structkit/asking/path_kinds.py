@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePosixPath
+from posixpath import splitext
 
 from structkit.collecting.kinds import GENERATED_NAME, LOCK_FILES, NOTEBOOK, named_language
 from structkit.searching import Kind
@@ -206,7 +207,7 @@ NAMED_VERSIONS |= dict.fromkeys(
 )
 # folders that hold those of versions
 VERSIONS_FOLDERS = _words("archive archives branch branches version versions")
-CURRENT = 3  # without a version
+CURRENT_VERSION = 3  # without a version
 NUMBER_OR_X = re.compile(r"\d+|x")
 ANY_NUMBER = 9999
 TEST_WORD = re.compile(r"\btests?\b", re.IGNORECASE)
@@ -232,7 +233,7 @@ SECRET_NAME = re.compile(
 
 def extension_of(path: str) -> str:
     """Return the extension of a path in lower case, without its dot; empty if it has none."""
-    return PurePosixPath(path.lower()).suffix[1:]
+    return splitext(path.lower())[1][1:]
 
 
 def project_folders(paths: Iterable[str]) -> frozenset[str]:
@@ -320,7 +321,7 @@ def words_for_names(question: str) -> str:
     'where is the chi-square  computed'
     """
     lower = question.lower()
-    if "test" in asked_kinds(question) or ASIDE.search(lower):
+    if "test" in asked_kinds(question) or ABOUT_TESTING.search(lower):
         return question
     return TEST_WORD.sub("", question).strip() or question
 
@@ -336,7 +337,7 @@ def version_of(path: str) -> tuple[str, tuple[int, ...]]:
     """
     *folders, name = path.lower().split("/")
     kept = list[str]()
-    version: tuple[int, ...] = (CURRENT,)
+    version: tuple[int, ...] = (CURRENT_VERSION,)
     for folder in folders:
         rest = folder.removeprefix("versioned_")
         if found := VERSION_FOLDER.fullmatch(rest):
@@ -396,13 +397,36 @@ def asked_kinds(question: str) -> frozenset[str]:
     return frozenset(kind for kind, paths in PATH_KINDS.items() if paths.asked.search(lower))
 
 
-MEANT: dict[Kind, tuple[str, ...]] = {
+KINDS_MEANT: dict[Kind, tuple[str, ...]] = {
     "code": ("code", "header", "settings", "compatibility"),
     "docs": ("manual", "notes", "translation", "legal"),
     "tests": ("test",),
 }
-NOTHING = -1.5  # the logit of prose, to which each group with a word of the question adds
-CUES = """
+
+
+def _any_word(*words: str) -> re.Pattern[str]:
+    """Return the pattern of any of these words, but in a symbol, a path or "I/O"."""
+    return re.compile(rf"(?<![\w./:$#@'])(?:{'|'.join(words)})(?![\w/('])(?![.:]+\w)")
+
+
+PLAIN_TEST = _any_word("test", "tests")
+# "how do I" asks a manual, "how does it" asks code; few questions of the regression begin so
+DOING = re.compile(
+    r"""
+      \b how [ ] (?: to | (?: can | could | do | does | might | must | shall | should | would )
+        [ ] (?: i | my | one | our | we | you ) ) \b
+    | \b (?: (?: a | any | best | right ) [ ] way | possible ) [ ] to \b
+    """,
+    re.VERBOSE,
+)
+# "function that decides" asks code
+DESCRIBED_CODE = re.compile(
+    r"^ (the[ ])? (class|code|constant|function|loop|method) e?s? [ ] (that|which|where)\b",
+    re.VERBOSE,
+)
+PROSE_BIAS = -1.5  # the logit of prose for a question without cues
+# what words of a question add to it, each line once
+WORD_CUES = """
 2.5 version versions release releases released changelog cve hotfix
 2.0 author authors behaviour committee community contribute contributing contributor contributors \
     licence license maintainer maintainers policy pull report security vulnerability
@@ -424,31 +448,16 @@ CUES = """
 -0.4 test tests
 -1.2 how
 """
-GROUPS = [
-    (float(logit), frozenset(words)) for logit, *words in map(str.split, CUES.strip().split("\n"))
-]
-PLAIN_WORD = re.compile(
-    r"(?<![\w./:$#@])[a-z']+(?![\w/(]|[.:]+\w)"
-)  # of no symbol, no path, no "I/O"
-# as its first word
-ASKING = frozenset("may since what when which why".split())
-FIRST = 1.8
-NUMBER = re.compile(r"\d\.\d")
-NUMBERED = 1.8
-# "how do I" asks a manual, "how does it" asks code; few questions of the regression begin so
-DOING = re.compile(
-    r"""
-      \b how [ ] (?: to | (?: can | could | do | does | might | must | shall | should | would )
-        [ ] (?: i | my | one | our | we | you ) ) \b
-    | \b (?: (?: a | any | best | right ) [ ] way | possible ) [ ] to \b
-    """,
-    re.VERBOSE,
-)
-# "function that decides" asks code
-MADE = re.compile(r"(the )?(class|code|constant|function|loop|method)e?s? (that|which|where)\b")
-DONE = 2.9
-ALONE = -1.5  # a word, which is a symbol
-NEWS = re.compile(
+PROSE_CUES = {
+    re.compile(r"^\W*(?:may|since|what|when|which|why)\b(?!')"): 1.8,
+    re.compile(r"\d\.\d"): 1.8,
+    DOING: 2.9,
+    DESCRIBED_CODE: -2.9,
+    re.compile(r"^\s*\S+\s*$"): -1.5,  # one word, which is a symbol
+}
+for weight, *cues in map(str.split, WORD_CUES.strip().splitlines()):
+    PROSE_CUES[_any_word(*cues)] = float(weight)
+RELEASE_WORD = re.compile(
     r"""
     \b (?: versions? | releases?d? | since | changed? | change-?logs? | upgrad\w+ | migrat\w+
       | deprecated | breaking | cve\S* | \d+\.\d+\S* | no [ ] longer | going [ ] from
@@ -457,7 +466,7 @@ NEWS = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 # words with which a question that names tests asks for something else
-ASIDE = re.compile(
+ABOUT_TESTING = re.compile(
     r"""
       \b (?: under | run ) [ ] (?: the [ ] )? tests? \b
     | \b tests? [ ] (?: runner | client | suite | helper | server | framework | utilit(?: y | ie ) )
@@ -465,12 +474,12 @@ ASIDE = re.compile(
     """,
     re.VERBOSE,
 )
-LEAST = 0.4  # the weight of prose, or of code, where the other answers
+MIN_KIND_WEIGHT = 0.4  # the weight of prose, or of code, where the other answers
 # of the weights of a question's words (idf), the share that is the best BM25 of a passage: with
 # more of it words tell enough, with less they fail. 95 of 100 paraphrases have less than 0.28, and
 # 90 of 100 other questions more than 0.27
-ENOUGH = 0.35
-TOO_FEW = 0.15
+ENOUGH_MATCHED = 0.35
+TOO_LITTLE_MATCHED = 0.15
 
 
 def kind_weights(question: str, kind: Kind | None = None) -> Mapping[str, float]:
@@ -482,15 +491,16 @@ def kind_weights(question: str, kind: Kind | None = None) -> Mapping[str, float]
     if kind == "all":
         return dict.fromkeys(KINDS, 1.0)
     lower = question.lower()
-    words = PLAIN_WORD.findall(lower)
-    prose = probability_of_prose(lower, words)
-    manual, code = (max(LEAST, min(1.0, 2 * each)) for each in (prose, 1 - prose))
+    logit = PROSE_BIAS + sum(weight for cue, weight in PROSE_CUES.items() if cue.search(lower))
+    prose = 1 / (1 + math.exp(-logit))  # the probability that prose answers
+    manual = max(MIN_KIND_WEIGHT, min(1.0, 2 * prose))
+    code = max(MIN_KIND_WEIGHT, min(1.0, 2 * (1 - prose)))
     asked = asked_kinds(question)
-    tests = "test" in asked and not (ASIDE.search(lower) or DOING.search(lower))
+    tests = "test" in asked and not (ABOUT_TESTING.search(lower) or DOING.search(lower))
     if tests:
         manual, code = manual / 2, code / 2
     # "the chi-square test": names and paths of tests have the word, too
-    unasked_test = 0.4 if {"test", "tests"}.isdisjoint(words) else 0.25
+    unasked_test = 0.25 if PLAIN_TEST.search(lower) else 0.4
     weights = {
         "code": code,
         "header": 0.8 * code,  # it declares what other files define
@@ -501,26 +511,10 @@ def kind_weights(question: str, kind: Kind | None = None) -> Mapping[str, float]
         "test": 1.0 if tests else unasked_test * code,
         "example": 1.0 if "example" in asked else 0.5 * code,
         "manual": manual,
-        "notes": manual if NEWS.search(question) else manual / 2,
+        "notes": manual if RELEASE_WORD.search(question) else manual / 2,
         "translation": manual / 2,
         "legal": manual / 2,
     }
     if kind is None:
         return weights
-    return {name: weight * (name in MEANT[kind]) for name, weight in weights.items()}
-
-
-def probability_of_prose(question: str, words: list[str]) -> float:
-    """Return how probable it is that prose answers a question in lower case with these words."""
-    logit = NOTHING + sum(weight for weight, cues in GROUPS if not cues.isdisjoint(words))
-    if words and words[0] in ASKING:
-        logit += FIRST
-    if NUMBER.search(question):
-        logit += NUMBERED
-    if DOING.search(question):
-        logit += DONE
-    if MADE.match(question):
-        logit -= DONE
-    if len(question.split()) == 1:
-        logit += ALONE
-    return 1 / (1 + math.exp(-logit))
+    return {name: weight * (name in KINDS_MEANT[kind]) for name, weight in weights.items()}

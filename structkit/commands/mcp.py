@@ -14,10 +14,9 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass, field
-from functools import partial, wraps
-from inspect import getdoc
+from functools import partial
 from os.path import basename, realpath
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from structkit.asking.agents import AGENTS, SERVER_NAME, add_server, path_for
 from structkit.command import Command, command_of
@@ -42,21 +41,82 @@ INSTRUCTIONS = (
     "Answers are passages, best first; each begins with its path and lines, its text is indented. "
     "Folders: "
 )
-# what an agent reads of the arguments of the tools; the others are settings of `ask`
-TOOL_ARGUMENTS = {
-    "question": "A sentence, a few words or the name of a symbol; or a whole bug report.",
-    "place": "The passage: FILE:LINE, FILE:FIRST-LAST, or the place of an answer.",
-    "name": "The symbol, as in the code: NAME, Class.method or module::NAME.",
-    "folder": "Folder to search, one of those served or inside one. Default: all.",
-    "glob": 'Patterns of the files to search, as in .gitignore: "*.py", ["src", "!test_*"].',
-    "kind": "Kind of files: code, docs or tests; all prefers none. By default the question's words "
-    "decide which kind counts more, and every kind may answer.",
-    "k": "Number of answers.",
-    "tokens": "Length of all answers together, about four characters each. Passages are cut to "
-    "their best lines, and the end says what was left out.",
-}
-
 Globs = list[str] | str | None
+
+
+class Argument(NamedTuple):
+    """An argument of tools, as an agent reads it; one without a default is required."""
+
+    type: Any
+    description: str
+    default: Any = ...
+
+
+class Tool(NamedTuple):
+    """A tool of the server and its own arguments; the first one is the setting of `ask`."""
+
+    name: str
+    description: str
+    arguments: tuple[str, ...]
+
+
+TOOL_ARGUMENTS = {
+    "question": Argument(
+        str, "A sentence, a few words or the name of a symbol; or a whole bug report."
+    ),
+    "place": Argument(str, "The passage: FILE:LINE, FILE:FIRST-LAST, or the place of an answer."),
+    "name": Argument(str, "The symbol, as in the code: NAME, Class.method or module::NAME."),
+    "k": Argument(int, "Number of answers.", 10),
+    "glob": Argument(
+        Globs,
+        'Patterns of the files to search, as in .gitignore: "*.py", ["src", "!test_*"].',
+        None,
+    ),
+    "folder": Argument(
+        str, "Folder to search, one of those served or inside one. Default: all.", ""
+    ),
+    "kind": Argument(
+        Kind | None,
+        "Kind of files: code, docs or tests; all prefers none. By default the question's words "
+        "decide which kind counts more, and every kind may answer.",
+        None,
+    ),
+    "tokens": Argument(
+        int,
+        "Length of all answers together, about four characters each. Passages are cut to their "
+        "best lines, and the end says what was left out.",
+        2000,
+    ),
+}
+SHARED_ARGUMENTS = ("glob", "folder", "tokens")
+TOOLS = {  # by the setting of `ask` that their first argument gives
+    "questions": Tool(
+        "ask",
+        "Find the passages that answer a question about code or documentation, best first.\n\n"
+        "Use it to find a place by what it does. Use `uses` for every line with a symbol, and "
+        "`like` for code that resembles a passage.",
+        ("question", "k", "kind"),
+    ),
+    "like": Tool(
+        "like",
+        "Find passages that are similar to the one at a place, by meaning and words.\n\n"
+        "Use it before you write code that may exist already, or to change all code of one form.",
+        ("place", "k"),
+    ),
+    "uses": Tool(
+        "uses",
+        "Find the definitions of a symbol, and every line of code that uses its name.\n\n"
+        "Use it where you know the name: names in comments and strings are no uses. Each answer "
+        "says whether it is a definition, call, import or mention.",
+        ("name",),
+    ),
+    "calls": Tool(
+        "calls",
+        "Find the names that the definitions of a symbol call, with the first line of each.\n\n"
+        "Use it to follow a function into what it does.",
+        ("name",),
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -123,117 +183,71 @@ class AgentSurface(Surface):
     messages: list[str] = field(default_factory=list)
 
     def setting(self, name: str, value: object, argument: str = "") -> str:
-        name = {"questions": "question", "like": "place", "uses": "name", "calls": "name"}.get(
-            name, name
-        )
+        if name in TOOLS:
+            name = TOOLS[name].arguments[0]
         return name if value is None else f"{name}={value!r}"
 
     def note(self, message: str) -> None:
         self.messages.append(message)
 
 
-@dataclass(frozen=True)
-class Tools:
-    """Tools of the server; an agent reads their signatures and docstrings."""
+def call(
+    settings: Settings,
+    asked: str,
+    text: str,
+    glob: Globs,
+    folder: str,
+    tokens: int,
+    **others: Any,
+) -> Answers:
+    """Return the answers of a tool, and a note of what was left out or why there are none.
 
-    settings: Settings
+    `asked` is the setting of `ask` that gets the text.
+    """
+    from structkit.asking.budget import shorten
 
-    def ask(
-        self,
-        question: str,
-        k: int = 10,
-        glob: Globs = None,
-        folder: str = "",
-        kind: Kind | None = None,
-        tokens: int = 2000,
-    ) -> Answers:
-        """Find the passages that answer a question about code or documentation, best first.
+    if len(text) > MAX_QUESTION_CHARACTERS:
+        problem = f"the question has {len(text):,} characters"
+        remedy = f"ask with at most {MAX_QUESTION_CHARACTERS:,}, and leave out logs"
+        raise UserError(problem, remedy)
+    if asked == "like":
+        text = _existing_place(text, settings.folders)
+    target, *more_folders = _searched_folders(settings.folders, folder)
+    globs = [glob] if isinstance(glob, str) else glob or []
+    ask, surface = command_of("ask"), AgentSurface()
+    values = {"target": target, "also": more_folders, "glob": globs, **others}
+    values[asked] = text.strip()
+    for name in ("model", "offline", "secrets"):
+        values[name] = getattr(settings, name)
+    with use_surface(surface), redirect_stdout(sys.stderr):  # as a hook may print
+        make(ask.settings, {"target": target, "tokens": tokens})  # checks the number
+        answers = list(ask.work(make(ask.settings, values)))
+        shown = shorten(answers, tokens)
+        note = shown.note() if answers else " ".join(surface.messages)
+    return Answers([*map(AnswerText.of, shown.answers)], note)
 
-        Use it to find a place by what it does. Use `uses` for every line with a symbol, and `like`
-        for code that resembles a passage.
-        """
-        if len(question) > MAX_QUESTION_CHARACTERS:
-            problem = f"the question has {len(question):,} characters"
-            remedy = f"ask with at most {MAX_QUESTION_CHARACTERS:,}, and leave out logs"
-            raise UserError(problem, remedy)
-        return self._answer(folder, glob, tokens, k=k, kind=kind, questions=question.strip())
 
-    def like(
-        self,
-        place: str,
-        k: int = 10,
-        glob: Globs = None,
-        folder: str = "",
-        tokens: int = 2000,
-    ) -> Answers:
-        """Find passages that are similar to the one at a place, by meaning and words.
+def _existing_place(place: str, folders: Sequence[str]) -> str:
+    """Return a place from here: an agent may write it from a folder that is served."""
+    places = [place, *(os.path.join(folder, place) for folder in folders)]
+    existing = (path for path in places if os.path.exists(re.split(r":\d|#", path)[0]))
+    return next(existing, place)
 
-        Use it before you write code that may exist already, or to change all code of one form.
-        """
-        places = [place, *(os.path.join(served, place) for served in self.settings.folders)]
-        existing = (path for path in places if os.path.exists(re.split(r":\d|#", path)[0]))
-        return self._answer(folder, glob, tokens, k=k, like=next(existing, place))
 
-    def uses(
-        self,
-        name: str,
-        glob: Globs = None,
-        folder: str = "",
-        tokens: int = 2000,
-    ) -> Answers:
-        """Find the definitions of a symbol, and every line of code that uses its name.
-
-        Use it where you know the name: names in comments and strings are no uses. Each answer says
-        whether it is a definition, call, import or mention.
-        """
-        return self._answer(folder, glob, tokens, uses=name)
-
-    def calls(
-        self,
-        name: str,
-        glob: Globs = None,
-        folder: str = "",
-        tokens: int = 2000,
-    ) -> Answers:
-        """Find the names that the definitions of a symbol call, with the first line of each.
-
-        Use it to follow a function into what it does.
-        """
-        return self._answer(folder, glob, tokens, calls=name)
-
-    def _answer(self, folder: str, glob: Globs, tokens: int, **question: Any) -> Answers:
-        """Return the answers, and a note of what was left out or why there are none."""
-        from structkit.asking.budget import shorten
-
-        globs = [glob] if isinstance(glob, str) else glob or []
-        target, *more_folders = self._folders(folder)
-        ask, surface = command_of("ask"), AgentSurface()
-        values = {"target": target, "also": more_folders, "glob": globs, **question}
-        for name in ("model", "offline", "secrets"):
-            values[name] = getattr(self.settings, name)
-        with use_surface(surface), redirect_stdout(sys.stderr):  # as a hook may print
-            make(ask.settings, {"target": target, "tokens": tokens})  # checks the number
-            answers = list(ask.work(make(ask.settings, values)))
-            shown = shorten(answers, tokens)
-            note = shown.note() if answers else " ".join(surface.messages)
-        return Answers([*map(AnswerText.of, shown.answers)], note)
-
-    def _folders(self, name: str) -> Sequence[str]:
-        """Return the folders to search: all that are served, or one of them or inside them."""
-        folders = self.settings.folders
-        if not name:
-            return folders
-        tops = {realpath(served): served for served in folders}
-        for path in (name, *(os.path.join(served, name) for served in folders)):
-            real = realpath(path)
-            if real in tops:
-                return [tops[real]]
-            if os.path.isdir(path) and any(real.startswith(f"{top.rstrip('/')}/") for top in tops):
-                return [path]
-        matching = [served for top, served in tops.items() if basename(top) == name]
-        if len(matching) != 1:
-            raise unknown("folder", name, folders)
-        return matching
+def _searched_folders(folders: Sequence[str], name: str) -> Sequence[str]:
+    """Return the folders to search: all that are served, or one of them or inside them."""
+    if not name:
+        return folders
+    served_as = {realpath(served): served for served in folders}
+    of_this_name = [served for top, served in served_as.items() if basename(top) == name]
+    paths = [name, *(os.path.join(served, name) for served in folders)]
+    if len(of_this_name) == 1:
+        paths += of_this_name
+    for path in filter(os.path.exists, paths):
+        real = realpath(path)
+        if any(f"{real}/".startswith(f"{top.rstrip('/')}/") for top in served_as):
+            return [served_as.get(real, path)]
+    raise unknown("folder", name, folders)
 
 
 def mcp(settings: Settings) -> None:
@@ -252,12 +266,11 @@ def _serve(settings: Settings) -> None:
     library = require("mcp.server.mcpserver", "mcp")
     refuse_closed_stdin()
     os.environ["PYDANTIC_ERRORS_INCLUDE_URL"] = "0"  # what is wrong is enough
-    tools = Tools(settings)
     server = library.MCPServer(
         "structkit",
         version=__version__,
         instructions=INSTRUCTIONS + ", ".join(map(printable, settings.folders)),
-        tools=[_tool(method) for method in (tools.ask, tools.like, tools.uses, tools.calls)],
+        tools=[_tool(settings, asked, tool) for asked, tool in TOOLS.items()],
     )
     readable, writable = os.pipe()
     validate = require("mcp_types", "mcp").jsonrpc_message_adapter.validate_json
@@ -268,36 +281,47 @@ def _serve(settings: Settings) -> None:
         server.run()
 
 
-def _tool(answer: Callable[..., Answers]) -> Any:
-    """Return the library's tool that calls a function: it reads alone, and takes no other names."""
+def _tool(settings: Settings, asked: str, tool: Tool) -> Any:
+    """Return a tool as the library has it: it reads alone, and refuses unknown arguments."""
     types, library = require("mcp_types", "mcp"), require("mcp.server.mcpserver", "mcp")
-    schema = require("pydantic", "mcp").TypeAdapter(Answers)
+    signatures = require("mcp.server.mcpserver.utilities.func_metadata", "mcp")
+    pydantic = require("pydantic", "mcp")
+    schema = pydantic.TypeAdapter(Answers)
 
-    @wraps(answer)
-    def call(**arguments: Any) -> Any:
+    def answer(**given: Any) -> Any:
         try:
-            answers_found = answer(**arguments)
+            answers = call(settings, asked, given.pop(tool.arguments[0]), **given)
         except (UserError, ModuleNotFoundError) as error:
             problem = str(missing_training_package(error) or error)
             raise library.exceptions.ToolError(problem) from None
-        text = types.TextContent(type="text", text=str(answers_found))
+        text = types.TextContent(type="text", text=str(answers))
         return types.CallToolResult(
-            content=[text], structured_content=schema.dump_python(answers_found, exclude_none=True)
+            content=[text], structured_content=schema.dump_python(answers, exclude_none=True)
         )
 
-    read_only = types.ToolAnnotations(
-        read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+    described = dict[str, Any]()
+    for name in (*tool.arguments, *SHARED_ARGUMENTS):
+        kind, description, default = TOOL_ARGUMENTS[name]
+        described[name] = kind, pydantic.Field(default, description=description)
+    arguments = pydantic.create_model(
+        tool.name,
+        __base__=signatures.ArgModelBase,
+        __cls_kwargs__={"extra": "forbid"},
+        **described,
     )
-    tool = require("mcp.server.mcpserver.tools", "mcp").Tool.from_function(
-        call, description=getdoc(answer), annotations=read_only, structured_output=False
+    return require("mcp.server.mcpserver.tools", "mcp").Tool(
+        name=tool.name,
+        description=tool.description,
+        fn=answer,
+        is_async=False,
+        parameters=arguments.model_json_schema(),
+        fn_metadata=signatures.FuncMetadata(
+            arg_model=arguments, output_schema=schema.json_schema()
+        ),
+        annotations=types.ToolAnnotations(
+            read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+        ),
     )
-    tool.parameters["additionalProperties"] = False
-    for name, argument in tool.parameters["properties"].items():
-        argument["description"] = TOOL_ARGUMENTS[name]
-    tool.fn_metadata.arg_model.model_config["extra"] = "forbid"
-    tool.fn_metadata.arg_model.model_rebuild(force=True)
-    tool.fn_metadata.output_schema = schema.json_schema()
-    return tool
 
 
 def _unread_bytes(pipe: int) -> int:

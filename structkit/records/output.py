@@ -20,16 +20,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import BufferedRandom, BufferedWriter, FileIO, StringIO
 from pathlib import Path
+from threading import Timer
 from typing import IO, Any, Self, cast
 
 import orjson
 
 from structkit.errors import UserError, flag
 from structkit.paths import descriptor_named
-from structkit.progress import NO_CHARACTERS, Terminal, waiting
+from structkit.progress import NO_CHARACTERS, Terminal, say
 from structkit.records.jsonl import BUFFER_BYTES, Record
 
 MAX_NAME_BYTES = 255  # bytes of a name, if the system gives no limit
+MAX_SILENT_SECONDS = 1.0  # that another process may hold a lock before a line says so
 PARTIAL_FILE_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 MAX_TABLE_CHARACTERS = 10_000  # of a table that has no terminal's width
 # names of the two folders in the place where a folder is made
@@ -221,8 +223,8 @@ def refuse_name(path: str | Path) -> None:
 def lock(file: IO[bytes] | int, wait: str = "") -> bool:
     """Lock a file until it is closed; return False if another process has locked it.
 
-    With a text, `wait` for the other process, and show the text meanwhile. Where files cannot be
-    locked (some network file systems) no other process has.
+    With a text, `wait` for the other process, and print the text if that takes long. Where files
+    cannot be locked (some network file systems) no other process has.
     """
     with suppress(OSError):
         try:
@@ -230,8 +232,13 @@ def lock(file: IO[bytes] | int, wait: str = "") -> bool:
         except BlockingIOError:
             if not wait:
                 return False
-            with waiting(wait):
+            notice = Timer(MAX_SILENT_SECONDS, say, [wait])
+            notice.daemon = True
+            notice.start()
+            try:
                 fcntl.flock(file, fcntl.LOCK_EX)
+            finally:
+                notice.cancel()
     return True
 
 

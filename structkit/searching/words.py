@@ -235,6 +235,8 @@ def _stem_starts(terms: tuple[str, ...]) -> frozenset[str]:
 
 @lru_cache(maxsize=1 << 16)
 def _related_terms(terms: tuple[str, ...], word: str) -> frozenset[str]:
+    if word[:MIN_STEM_CHARACTERS] not in _stem_starts(terms):  # the usual case
+        return frozenset()
     return frozenset(term for term in terms if same_stem(term, word) or shortens(term, word))
 
 
@@ -292,9 +294,11 @@ def shared_words(terms: Sequence[str], name: str) -> float:
     >>> shared_words(["open", "a", "retry", "pool"], "Client.openPools")
     0.7071067811865476
     """
-    words = name_parts(SYMBOL_SEPARATOR.split(name)[-1])
-    if _stem_starts(tuple(terms)).isdisjoint(_stem_starts(words)):  # the usual case
-        return 0.0
+    name = SYMBOL_SEPARATOR.split(name)[-1]
+    lower = name.lower()
+    if name.isascii() and not any(start in lower for start in _stem_starts(tuple(terms))):
+        return 0.0  # the usual case
+    words = name_parts(name)
     shared = related_terms(terms, words)
     found_terms = len(frozenset[str]().union(*shared))
     matched_words = sum(map(bool, shared))

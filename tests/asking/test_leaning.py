@@ -3,7 +3,7 @@
 import pytest
 
 import structkit
-from structkit.asking.path_kinds import KINDS, MEANT, asked_kinds, kind_weights
+from structkit.asking.path_kinds import KINDS, KINDS_MEANT, asked_kinds, kind_weights
 from tests.jsonl import write_files
 
 TEXT = "The pool closes idle sockets after a timeout."
@@ -51,7 +51,7 @@ def test_the_first_answer_is_of_the_kind_that_is_asked_for(tmp_path, question, k
 def test_every_kind_has_a_weight(question):
     assert {*KINDS} == {*kind_weights(question)} == {*kind_weights(question, "all")}
     assert {1.0} == {*kind_weights(question, "all").values()}
-    for kind, names in MEANT.items():
+    for kind, names in KINDS_MEANT.items():
         weights = kind_weights(question, kind)
         assert {name for name, weight in weights.items() if weight} == {*names}
 
