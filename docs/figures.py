@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import cycle, takewhile
 from pathlib import Path
@@ -76,32 +76,40 @@ UNLABELLED = {
 
 
 def claims(paper: str) -> None:
-    """Draw the difference behind each of a paper's claims, in the color of its verdict."""
-    found = [(claim, *judged(claim)) for claim in dict(papers())[paper]]
-    # a claim that goes on with the one before it has no name of its own
-    panel: list[Row] = [
-        (
-            claim.claim.replace("`", ""),
-            (difference.value, difference.low, difference.high),
-            VERDICTS[verdict],
-        )
-        for claim, verdict, _, difference in found
-        if difference and not claim.claim.startswith("…")
-    ]
+    """Draw the difference behind each of a paper's claims, in the color of its verdict.
+
+    A gain is right of 0, no gain left of the dotted line. Where another doubt than the interval
+    keeps the verdict open, the line is dashed and the circle open.
+    """
+    panel: list[Row] = []
+    doubted: set[int] = set()
+    matters = 0.0
+    for claim in dict(papers())[paper]:
+        verdict, why, difference = judged(claim)
+        # a claim that goes on with the one before it has no name of its own
+        if not difference or claim.claim.startswith("…"):
+            continue
+        if verdict == CANNOT_TELL and why != "wide":
+            doubted.add(len(panel))
+        place = difference.value, difference.low, difference.high
+        panel.append((claim.claim.replace("`", ""), place, VERDICTS[verdict]))
+        matters = difference.matters
     _, axis = pyplot.subplots(figsize=(WIDTH, 0.32 * (len(panel) + 1)))
-    intervals(axis, panel)
+    intervals(axis, panel, doubted)
     for place in range(len(panel)):  # not through the names
-        axis.plot([0, 0], [place - 0.2, place + 0.2], color=OPEN, linewidth=0.7)
+        ends = [place - 0.2, place + 0.2]
+        axis.plot([0, 0], ends, color=OPEN, linewidth=0.7)
+        axis.plot([matters, matters], ends, ":", color=OPEN, linewidth=1)
     axis.locator_params(axis="x", nbins=6)
-    points = any(difference and difference.matters > 1 for *_, difference in found)
-    axis.set_xlabel(f"difference, {'points of Score' if points else 'RR@100 or nDCG@10'}")
+    axis.set_xlabel(f"difference, {'points of Score' if matters > 1 else 'RR@100 or nDCG@10'}")
 
 
-def intervals(axis: Any, found: Sequence[Row]) -> None:
+def intervals(axis: Any, found: Sequence[Row], dashed: Collection[int] = ()) -> None:
     """Values with their intervals, one below the other, each under its name."""
     for place, (name, (value, low, high), color) in enumerate(found):
-        axis.plot([low, high], [place, place], color=color, linewidth=1.6)
-        axis.plot([value], [place], "o", color=color, markersize=3.5)
+        line, fill = ("--", "none") if place in dashed else ("-", color)
+        axis.plot([low, high], [place, place], line, color=color, linewidth=1.6)
+        axis.plot([value], [place], "o", color=color, markersize=3.5, markerfacecolor=fill)
         of_left = axis.get_yaxis_transform()
         axis.text(0, place - 0.4, name, fontsize=8, va="center", transform=of_left)
     axis.set_yticks([])

@@ -20,13 +20,15 @@ from rich.terminal_theme import DEFAULT_TERMINAL_THEME, SVG_EXPORT_THEME
 from rich.text import Text
 
 ASKED = 'structkit ask requests "how is the encoding of a response guessed" -k 2'
+OF_PAGES = "structkit ask pages 'where did traders bring the compass from' -k 1"
 COMMANDS = {
     "terminal": ASKED,
     "terminal-narrow": ASKED,
-    "terminal-pages": "structkit ask pages 'where did traders bring the compass from' -k 1",
+    "terminal-pages": OF_PAGES,
+    "terminal-pages-narrow": OF_PAGES,
 }
 PICTURES = {"light": DEFAULT_TERMINAL_THEME, "dark": SVG_EXPORT_THEME}
-WIDTHS = {"terminal": 76, "terminal-narrow": 46, "terminal-pages": 76}
+WIDTHS = {name: 46 if "narrow" in name else 76 for name in COMMANDS}
 
 
 def session(name: str) -> str:

@@ -32,6 +32,7 @@ PROJECT_KINDS := code docs paraphrase tests settings
 ASIDE := benchmark lifelines serilog spring-petclinic vapor
 projects: $(INSTALLED) ## Questions about checkouts of 15 other projects
 	$(call needs,projects/questions.jsonl)
+	$(tell-lacked)
 	@mkdir -p $(PROJECTS)
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.checkouts $(PROJECT_SYSTEMS) --data $(DATA)/projects \
 	  --folder $(PROJECTS) --aside $(ASIDE) > $(PROJECTS)/table.md

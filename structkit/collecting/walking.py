@@ -250,7 +250,7 @@ class Walk:
         here = replace(here, rules=rules)
         left = [LeftOut.because(here.path(name), faults[name]) for name in faults]
         read = [entry for entry in entries if entry.name not in faults]
-        return [(here, entry) for entry in (*read, *left)]
+        return [*((here, entry) for entry in read), *((here, each) for each in left)]
 
     def _note(self, place: str) -> None:
         """Note how a place is, or that there is none."""

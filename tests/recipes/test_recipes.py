@@ -76,7 +76,8 @@ def test_what_may_not_be_made_again_is_not_made_again_by_an_inner_make(
 
 
 def test_peers_that_are_missing_are_named_with_what_installs_them(data):
-    for command in (["repositories"], ["-C", "experiments", "checkouts"]):
+    experiments = (["-C", "experiments", name] for name in ("checkouts", "projects"))
+    for command in (["repositories"], *experiments):
         given = f"DATA={data}", "INSTALLED=", "RUNNABLE=", f"BIN={Path(sys.executable).parent}"
         done = completed(["make", "--dry-run", *command, *given, "PEERS=ripgrep"], text=True)
         [line] = [each for each in done.stdout.splitlines() if "left out" in each]
