@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from structkit import plugin
-from structkit.formats.interchange import JUDGEMENT_TYPES, Fields, Part, Parts, Row, plain_line
+from structkit.formats.interchange import CellForm, Fields, Part, Parts, Row
 from structkit.records.fields import DOCUMENT_FIELDS, QUERY_FIELDS
 from structkit.records.jsonl import Record
 
-BEIR_QRELS_COLUMNS = {"query-id": "string", "corpus-id": "string", "score": "int64"}
+BEIR_QRELS_COLUMNS = {"query-id": "query_id", "corpus-id": "doc_id", "score": "relevance"}
 
 
 class Format(plugin.Format):
@@ -17,14 +17,7 @@ class Format(plugin.Format):
         return {
             "corpus": Part(("corpus.jsonl",), read_document, write_document),
             "queries": Part(("queries.jsonl",), read_query, write_query),
-            "qrels": Part(
-                (f"qrels/{split}.tsv",),
-                read_judgement,
-                write_judgement,
-                "tsv",
-                BEIR_QRELS_COLUMNS,
-                usual=plain_line("%s\t%s\t%s\n", JUDGEMENT_TYPES),
-            ),
+            "qrels": CellForm(BEIR_QRELS_COLUMNS, "\t").part(f"qrels/{split}.tsv"),
         }
 
 
@@ -58,22 +51,3 @@ def metadata(record: Fields) -> Row:
     """Return the metadata that BEIR keeps with a text."""
     kept = record.pop_field("metadata", kind=dict, default=None)
     return {} if kept is None else {"metadata": kept}
-
-
-def read_judgement(row: Fields) -> Record:
-    """Return a judgement."""
-    return {
-        "query_id": row.pop_field("query-id"),
-        "doc_id": row.pop_field("corpus-id"),
-        "relevance": row.pop_whole("score"),
-        **row,
-    }
-
-
-def write_judgement(record: Fields) -> Row:
-    """Return a row of the qrels."""
-    return {
-        "query-id": record.pop_id("query_id"),
-        "corpus-id": record.pop_id("doc_id"),
-        "score": record.pop_whole("relevance"),
-    }

@@ -13,11 +13,18 @@ from pathlib import Path
 
 from structkit.command import Command
 from structkit.errors import UserError, flag, unknown, wrong_usage
-from structkit.formats.interchange import OUR_FORMAT, Fields, FormatParts, Part, records_of_row
-from structkit.formats.rows import Row, RowOutput
+from structkit.formats.interchange import (
+    OUR_FORMAT,
+    Fields,
+    FormatParts,
+    Part,
+    convert_block,
+    records_of_row,
+)
+from structkit.formats.rows import DelimitedRows, Row, RowOutput
 from structkit.paths import keep_apart
 from structkit.progress import Position, format_count, progress, say
-from structkit.records.jsonl import Record, Rejected, RowReader, accepted
+from structkit.records.jsonl import Block, Record, Rejected, RowReader, accepted, max_record_bytes
 from structkit.records.output import Output, cannot_write, keep_together
 from structkit.records.stream import ErrorOptions, Rejects, say_empty
 from structkit.settings import quiet_setting, setting, settings_class
@@ -159,15 +166,26 @@ class Conversion:
         source, target = self.source.parts[job.part], self.target.parts[job.part]
         rows = job.rows or source.rows(job.files)
         losses = Counter[str]()  # of fields that the target cannot hold
-        usual, put, add = target.usual, output.write, output.add
 
         def write(row: Row) -> None:
             for record in records_of_row(source, row):
-                if line := usual(record):
-                    put(line)
-                else:
-                    add(record if target.as_is else row_of(target, [record], losses, rows.count))
+                output.add(record if target.as_is else row_of(target, [record], losses, rows.count))
 
+        reads = source.block_form(job.files[0] if job.files else "-", target)
+        writes = target.block_form(job.path, source)
+
+        def is_converted(block: Block) -> bool:
+            """Convert a block of plain rows; return whether that was possible."""
+            if not (reads and writes) or len(block.data) > max_record_bytes():
+                return False
+            if isinstance(rows, DelimitedRows) and (rows.is_open or rows.header != [*source.names]):
+                return False
+            lines, count = convert_block(block.data, reads, writes)
+            output.write(lines)
+            rows.count += count
+            return bool(count)
+
+        rows.lines.is_done = is_converted
         with progress(f"convert {job.part}", lambda: Position(rows.count, noun="rows")):
             if target.group:
                 every = accepted(partial(records_of_row, source), rows, reject)

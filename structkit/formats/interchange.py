@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
 from abc import abstractmethod
@@ -9,9 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeAlias
+
+import orjson
 
 from structkit import registry
 from structkit.errors import RECORD_REMEDY, UserError, flag, missing, unknown, wrong_usage
@@ -138,33 +140,122 @@ class Fields(dict[str, Any]):
         return {new: self.pop(old) for old, new in names.items() if self.get(old) is not None}
 
 
-JUDGEMENT_TYPES = {"query_id": str, "doc_id": str, "relevance": int}
+# the fields of judgements and hits, in the order of our records
+FIELD_TYPES = {"query_id": str, "doc_id": str, "relevance": int, "score": float, "rank": int}
+POPS = {str: Fields.pop_id, int: Fields.pop_whole, float: Fields.pop_number}
+MAX_EXACT_SUM = 2.0**63  # JSON may have rounded an integer to a larger float
+Columns: TypeAlias = "dict[str, Sequence[Any]]"  # the values of each field
 
 
-def plain_line(form: str, kinds: Mapping[str, type]) -> Callable[[Record], bytes]:
-    r"""Return a function that makes the line of a record with just these fields of these types.
+@dataclass(frozen=True)
+class CellForm:
+    """Lines of judgements or hits: each cell is a field of a record, or a usual text.
 
-    It returns nothing for other records, and for a text that columns cannot hold as it is.
-
-    >>> line = plain_line("%s 0 %s %s\n", JUDGEMENT_TYPES)
-    >>> line({"query_id": "q", "doc_id": "d", "relevance": 1}), line({"query_id": "q"})
-    (b'q 0 d 1\n', b'')
+    `columns` has the field or the usual text by the column's name. Without a delimiter, white space
+    separates the cells.
     """
-    values_of, types = itemgetter(*kinds), tuple(kinds.values())
-    texts_of = itemgetter(*(place for place, kind in enumerate(types) if kind is str))
 
-    def line(record: Record) -> bytes:
-        try:
-            values = values_of(record)
-        except KeyError:
-            return b""
-        if len(record) != len(values) or tuple(map(type, values)) != types:
-            return b""
-        cells = texts_of(values)
-        text = " ".join(cells)
-        return (form % values).encode() if text.split() == [*cells] and '"' not in text else b""
+    columns: Mapping[str, str]
+    delimiter: str | None = None
 
-    return line
+    def part(self, *files: str) -> Part:
+        """Return the part that has these lines in its files."""
+        form = "tsv" if self.delimiter else "columns"
+        return Part(files, self.read, self.write, form, self.columns, lines=self)
+
+    def read(self, row: Fields) -> Record:
+        """Return the record of a row; it keeps what is not usual, and other columns."""
+        names = {field: name for name, field in self.columns.items()}
+        kinds = FIELD_TYPES.items()
+        record = {field: POPS[kind](row, names[field]) for field, kind in kinds if field in names}
+        usual = self.columns
+        kept = {name: cell for name, cell in row.items() if usual.get(name) not in (name, cell)}
+        return record | kept
+
+    def write(self, record: Fields) -> Row:
+        """Return the row of a record; a score has all its digits, since six of them create ties."""
+        row: Row = {}
+        for name, usual in self.columns.items():
+            if usual == "score":
+                Fields(record).pop_number(usual)
+                row[name] = record.pop_text(usual)
+            elif usual in FIELD_TYPES:
+                row[name] = POPS[FIELD_TYPES[usual]](record, usual)
+            else:
+                row[name] = usual if name == usual else record.pop_field(name, default=usual)
+        return row
+
+    def read_block(self, data: bytes) -> Columns:
+        """Return the columns of some lines. Errors: `ValueError` if a line is not plain."""
+        text = data.decode()
+        rows = (line.split(self.delimiter) for line in text.removesuffix("\n").split("\n"))
+        columns = dict(zip(self.columns.values(), zip(*rows, strict=True), strict=True))
+        odd = ['"' in text, "\r" in text]
+        for usual, cells in columns.items():
+            kind = FIELD_TYPES.get(usual)
+            odd.append("" in cells or (kind is None and {*cells} != {usual}))
+            odd.append(kind in (int, float) and "_" in "".join(cells))
+        if any(odd):
+            raise ValueError
+        return {
+            field: [*map(kind, columns[field])]
+            for field, kind in FIELD_TYPES.items()
+            if field in columns
+        }
+
+    def write_block(self, columns: Columns) -> bytes:
+        """Return the lines of columns. Errors: `ValueError` if a cell is not plain."""
+        ids = [*columns["query_id"], *columns["doc_id"]]
+        text = " ".join(ids)
+        if text.split() != ids or '"' in text:
+            raise ValueError
+        usual = self.columns.values()
+        line = (self.delimiter or " ").join("%s" if each in columns else each for each in usual)
+        rows = zip(*(columns[each] for each in usual if each in columns), strict=True)
+        return "".join([f"{line}\n" % row for row in rows]).encode()
+
+
+class JsonForm:
+    """Lines of our own judgements or hits, with the fields in these columns."""
+
+    def __init__(self, columns: Mapping[str, str]) -> None:
+        self.fields = [field for field in FIELD_TYPES if field in columns.values()]
+
+    def read_block(self, data: bytes) -> Columns:
+        """Return the columns of some lines. Errors: one has other fields."""
+        records = [*map(orjson.loads, io.BytesIO(data))]
+        if {*map(len, records)} != {len(self.fields)}:
+            raise ValueError
+        return {field: [record[field] for record in records] for field in self.fields}
+
+    def write_block(self, columns: Columns) -> bytes:
+        """Return the lines of columns."""
+        lines = io.BytesIO()  # not a list: memory for many small pieces takes as long as the rest
+        rows = zip(*columns.values(), strict=True)
+        lines.writelines(dump(dict(zip(columns, row, strict=True))) for row in rows)
+        return lines.getvalue()
+
+
+def convert_block(
+    data: bytes, source: CellForm | JsonForm, target: CellForm | JsonForm
+) -> tuple[bytes, int]:
+    r"""Return lines of one form in another, and their number; none if a line is not plain.
+
+    >>> form = CellForm({"query_id": "query_id", "Q0": "Q0", "doc_id": "doc_id"})
+    >>> convert_block(b'{"query_id":"q","doc_id":"d"}', JsonForm(form.columns), form)
+    (b'q Q0 d\n', 1)
+    """
+    try:
+        columns = source.read_block(data)
+        for field, values in columns.items():
+            kind = FIELD_TYPES[field]
+            if {*map(type, values)} != {kind}:
+                raise TypeError
+            if kind is not str and not sum(map(abs, values)) < MAX_EXACT_SUM:
+                raise ValueError
+        return target.write_block(columns), len(columns["query_id"])
+    except (ValueError, LookupError, TypeError):
+        return b"", 0
 
 
 @dataclass(frozen=True)
@@ -187,12 +278,18 @@ class Part:
     group: str = ""
     ordered: bool = False  # the order of columns counts, also of the empty ones in a row
     as_is: bool = False  # rows are records: nulls stay, and one without an id gets no number
-    usual: Callable[[Record], bytes] = lambda record: b""  # the line of a record, if it is plain
+    lines: CellForm | None = None  # of judgements or hits, which are converted many at a time
 
     def form_of(self, path: str) -> str:
         """Return the form of a file: the part's or, for a table, the one of its name."""
         ending = path.removesuffix(".gz").rpartition(".")[2].lower()
         return ending if self.form == "table" and ending in TABLE_ENDINGS else self.form
+
+    def block_form(self, path: str, other: Part) -> CellForm | JsonForm | None:
+        """Return the form of blocks of lines that are converted from or to another part, if any."""
+        if self.as_is and other.lines and self.form_of(path) == "table":
+            return JsonForm(other.lines.columns)
+        return self.lines
 
     def rows(self, files: Sequence[str]) -> RowReader:
         """Return the rows of files of this part."""

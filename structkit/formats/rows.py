@@ -72,7 +72,8 @@ class _LineRows:
 
     def _every(self) -> Iterator[tuple[int, bytes]]:
         for name in self.files:
-            self.lines = Lines([name])
+            self.lines, is_done = Lines([name]), self.lines.is_done
+            self.lines.is_done = is_done
             yield from self.units(self.lines)
 
     def units(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
@@ -123,6 +124,7 @@ class DelimitedRows(_LineRows):
         # a cell as it is written, after the one before it
         self.written = re.compile(rf'(?:\A|{delimiter})("[^"]*(?:""[^"]*)*"|[^{delimiter}]*)')
         self.header: list[str] = []
+        self.is_open = False  # in the middle of a row
         self.cells: list[str] | csv.Error = []
         super().__init__(files)
 
@@ -160,12 +162,14 @@ class DelimitedRows(_LineRows):
             return line.split(self.delimiter) if line else []
         # of a cell whose quote is not closed; the limit is the whole process's
         previous_limit = csv.field_size_limit(max_record_bytes())
+        self.is_open = True
         try:
             return next(csv.reader(chain([text], more), delimiter=self.delimiter, strict=True))
         except csv.Error as error:
             return error
         finally:
             csv.field_size_limit(previous_limit)
+            self.is_open = False
 
     def parse(self, text: str) -> Row:
         if isinstance(self.cells, csv.Error):

@@ -203,6 +203,9 @@ class Lines:
     min_block_bytes = 1
     """Minimum bytes of a block, except the last one of a file."""
 
+    is_done: Callable[[Block], bool] = staticmethod(lambda block: False)
+    """Whether another has dealt with a block, whose lines are not given then."""
+
     def blocks(self) -> Iterator[Block]:
         """Yield the same lines in blocks of at least `min_block_bytes`, as available.
 
@@ -211,7 +214,9 @@ class Lines:
         for name in self.files:
             self.file, self.line = input_name(name), 0
             with closing(read_pieces(name, self.piece_bytes)) as pieces:
-                yield from self._blocks_of(pieces)
+                for block in self._blocks_of(pieces):
+                    if not self.is_done(block):
+                        yield block
 
     def _blocks_of(self, pieces: Iterator[bytes]) -> Iterator[Block]:
         maximum = max_record_bytes()
@@ -599,6 +604,7 @@ class RowReader(Protocol):
     """Records, or rows of other tools' files; iterating again after an error continues after it."""
 
     count: int
+    lines: Lines
 
     @property
     def raw(self) -> bytes:

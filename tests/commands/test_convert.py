@@ -10,18 +10,17 @@ import pytrec_eval
 from structkit.commands import convert as command
 from structkit.commands.convert import Conversion, Settings
 from structkit.errors import UserError
-from structkit.formats.interchange import Fields, FormatParts
-from structkit.formats.rows import column_output
+from structkit.records.stream import ErrorOptions
 from tests.jsonl import read, write
 
 FIXTURES = Path("fixtures/formats")
 FOLDERS = [path for path in sorted(FIXTURES.iterdir()) if path.name != "mteb"]
 
 
-def convert(files, output, source=None, target=None, **options):
+def convert(files, output, source=None, target=None, errors=None, **options):
     """One conversion, as the command makes it."""
     names = {"files": tuple(map(str, files)), "output": str(output)}
-    command.convert(Settings(**names, from_=source, to=target, **options))
+    command.convert(Settings(**names, from_=source, to=target, **options), errors)
 
 
 # what is written in another shape than it was read, or not at all
@@ -168,29 +167,53 @@ def test_records_that_a_format_cannot_hold(tmp_path, name, record, message):
 
 
 HIT = {"query_id": "q", "doc_id": "d", "score": 0.1, "rank": 1}
+ODD = [
+    {"score": 1}, {"score": 1e22}, {"score": -1e-7, "query_id": "é%s"}, {"rank": "1"},
+    {"rank": 10**20}, {"doc_id": 7}, {"doc_id": '"'}, {"tag": "bm25"}, {"tag": None},
+]  # fmt: skip
+ODD_LINES = {
+    "run": [
+        "q Q0 d 2 1e3 structkit\n", "q 0 d 02 .5 structkit\r\n", "q Q0 d 1 1_0 structkit\n", "\n",
+        "q Q0 d 1 1 a\n", "q Q0 d 1 inf structkit\n", "q Q0 d 1\n", "é Q0 d\u00a01 1 structkit",
+    ],
+    "qrels": ["q 0 d 1.0\n", "q 1 d 1\n", "q 0 d +1\n", "q 0 d ٣\n", 'q 0 " 1\n', "q 0 d x\n"],
+    "beir": [
+        "q\td e\t1\n", 'q\t"d\n\te"\t1\n', 'q\t"d\t1\n', "q\t\t1\n", "q\td\t1\t2\n", "q\td\t1",
+    ],
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("part", "record", "usual"), [
-    ("run", HIT, True),
-    ("run", HIT | {"score": -1e-7, "query_id": "é%s"}, True),
-    ("run", HIT | {"score": 1e22, "rank": 10**20}, True),
-    ("run", HIT | {"score": 1}, False),
-    ("run", HIT | {"rank": "1"}, False),
-    ("run", HIT | {"doc_id": 7}, False),
-    ("run", HIT | {"tag": "bm25"}, False),
-    ("run", HIT | {"tag": None}, False),
-    ("qrels", {"query_id": "q", "doc_id": "d", "relevance": -1}, True),
-    ("qrels", {"query_id": "q", "doc_id": "d", "relevance": 1.0}, False),
-    ("qrels", {"query_id": "q", "doc_id": "d", "relevance": 1, "iteration": "1"}, False),
-])  # fmt: skip
-def test_usual_records_make_the_line_of_all_others(tmp_path, part, record, usual):
-    of_trec = FormatParts.load("trec", "test").parts[part]
-    with column_output(str(tmp_path / "a"), tuple(of_trec.names)) as output:
-        output.add(of_trec.write(Fields(record)))
-    line = (tmp_path / "a").read_bytes()
-    assert (line if usual else b"") == of_trec.usual(record)
-    for space in ("", " ", "a b", "a\u00a0", "\t"):
-        assert b"" == of_trec.usual(record | {"doc_id": space})
+@pytest.mark.parametrize("part", ["run", "qrels", "beir"])
+def test_blocks_are_converted_as_their_lines(tmp_path, part, monkeypatch):
+    plain = {"run": "q Q0 d 1 0.25 structkit\n", "qrels": "q 0 d 1\n", "beir": "q\td\t1\n"}[part]
+    head = "query-id\tcorpus-id\tscore\n" if part == "beir" else ""
+    count = 80_000 // len(plain)  # rows of more than a block
+    file, rejects, found = tmp_path / f"in.{'tsv' if head else part}", tmp_path / "rejects", []
+    name = {"part": "qrels", "source": "beir"} if head else {"part": part, "source": "trec"}
+    for odd in ["", *ODD_LINES[part]]:
+        file.write_text(head + plain * count + odd + plain * count, newline="")
+        for target in ("structkit", "trec"):
+            for maximum in (64_000_000, 1_000):  # less than a block: line by line
+                monkeypatch.setenv("STRUCTKIT_MAX_RECORD_BYTES", str(maximum))
+                options = ErrorOptions(on_error="skip", rejects=str(rejects))
+                convert([file], tmp_path / "out", **name, target=target, errors=options)
+                count_rejected = rejects.read_bytes().count(b"\n")
+                found.append(((tmp_path / "out").read_bytes(), count_rejected))
+            assert found[-2] == found[-1]
+            assert 2 * count - 1 <= found[-1][0].count(b"\n") <= 2 * count + 2
+
+
+def test_blocks_of_records_are_converted_as_their_lines(tmp_path, monkeypatch):
+    for odd in ODD:
+        lines = [json.dumps(record) + "\n" for record in (HIT, HIT | odd)]
+        (tmp_path / "in.jsonl").write_text(lines[0] * 5_000 + lines[1] + lines[0] * 5_000)
+        found = []
+        for maximum in (64_000_000, 1_000):
+            monkeypatch.setenv("STRUCTKIT_MAX_RECORD_BYTES", str(maximum))
+            convert([tmp_path / "in.jsonl"], tmp_path / "out", target="trec")
+            found.append((tmp_path / "out").read_bytes())
+        assert found[0] == found[1]
+        assert 10_001 == found[0].count(b"\n")
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz", "a.parquet"])
