@@ -22,7 +22,7 @@ from structkit.paths import refuse_pipe
 from structkit.records.fields import document_text
 from structkit.records.jsonl import Record, Records, cannot_read, parse_each
 from structkit.records.output import refuse_existing, whole_folder, write_json
-from structkit.searching.bm25 import Counts, Postings
+from structkit.searching.bm25 import Counts, Postings, smallest
 from structkit.searching.index import tie_ranks, top_k
 from structkit.searching.options import WORD_LIST, WordOptions, is_saved
 from structkit.searching.words import folded_words
@@ -33,6 +33,7 @@ from structkit.structure.bags import Bags
 INDEX_META = "meta.json"
 INDEX_IDS = "ids.txt"
 INDEX_ARRAYS = ("starts", "documents", "scores")
+BATCH_CHARACTERS = 4_000_000
 INDEX_FILES = (INDEX_IDS, WORD_LIST, *(f"{name}.npy" for name in INDEX_ARRAYS))
 
 
@@ -59,14 +60,14 @@ class LexicalIndex:
 
         Errors: a corpus without any word.
         """
-        postings = Postings.of_bags(Bags.of(texts))
+        postings = Postings.join([Postings.of_bags(Bags.of(some)) for some in _batches(texts)])
         if not len(postings.counts):
             raise UserError("the corpus holds no words", "name the field of its text")
         options = options or WordOptions()
         built = {"k1": options.k1, "b": options.b} | given_options(options)
         scores = postings.all_scores(options.k1, options.b)
         number = {word: place for place, word in enumerate(postings.words)}
-        return cls(doc_ids, number, postings.starts, postings.documents, scores, built)
+        return cls(doc_ids, number, postings.starts, smallest(postings.documents), scores, built)
 
     @cached_property
     def place(self) -> IntArray:
@@ -128,6 +129,19 @@ class LexicalIndex:
             raise cannot_read(error).at(error.filename or folder) from None
         except (ValueError, TypeError, KeyError) as error:
             raise UserError(f"is damaged ({error})", again).at(folder) from None
+
+
+def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Yield some texts at a time: their pieces take twenty times the memory of the texts."""
+    batch = list[str]()
+    room = BATCH_CHARACTERS
+    for text in texts:
+        batch.append(text)
+        room -= len(text)
+        if room < 0:
+            yield batch
+            batch, room = [], BATCH_CHARACTERS
+    yield batch
 
 
 def _fingerprint(path: Path) -> str:
