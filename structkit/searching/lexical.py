@@ -33,7 +33,7 @@ from structkit.structure.bags import Bags
 INDEX_META = "meta.json"
 INDEX_IDS = "ids.txt"
 INDEX_ARRAYS = ("starts", "documents", "scores")
-BATCH_CHARACTERS = 4_000_000
+BATCH_CHARACTERS = 6_000_000
 INDEX_FILES = (INDEX_IDS, WORD_LIST, *(f"{name}.npy" for name in INDEX_ARRAYS))
 
 

@@ -148,7 +148,9 @@ def split_words(text: str, *, document: bool = False) -> list[str]:
 def word_and_parts(word: str) -> tuple[str, ...]:
     """Return a word without its case and then its parts, if it has several; without stopwords."""
     folded = fold(word)
-    spaced = fold(NAME_PART_BREAK.sub(" ", word)) if folded != word else word.replace("_", " ")
+    spaced = folded.replace("_", " ")
+    if folded[1:] != word[1:]:  # a capital inside
+        spaced = fold(NAME_PART_BREAK.sub(" ", word))
     parts = spaced.split()
     words = (folded, *parts) if len(parts) > 1 else (folded,)
     if LUCENE_STOPWORDS.isdisjoint(words):
