@@ -43,7 +43,7 @@ PAIRWISE: dict[str, Callable[[Floats, Floats], Floats]] = {
     "manhattan": lambda queries, rows: -np.abs(queries - rows).sum(axis=1),
 }
 SCIPY_METRICS = {"euclidean": "euclidean", "manhattan": "cityblock"}  # as scipy has them
-PAIRS_PER_BLOCK = 256  # pairs that are scored in float64 together: they stay in the cache
+PAIRS_PER_BLOCK = 256  # documents that are scored in float64 together: they stay in the cache
 
 
 def maxsim(queries: Floats, rows: Floats) -> float:
@@ -222,8 +222,9 @@ class Shortlist:
     def __init__(
         self, index: Index, queries: Floats, slack: Floats, k: int, starts: IntArray | None = None
     ) -> None:
-        self.index, self.k, self.queries = index, k, queries
-        self.query_rows = None if starts is None else np.split(queries, starts[1:])
+        self.index, self.k = index, k
+        firsts = np.arange(len(queries)) if starts is None else starts
+        self.rows = np.split(queries, firsts[1:])  # of each query
         self.slack = 2 * slack  # between float32 scores of equal true scores
         self.least = np.full(len(slack), -np.inf, np.float32)  # lower scores are out
         self.pairs: list[tuple[IntArray, IntArray, Vectors]] = []  # queries, documents, scores
@@ -244,51 +245,54 @@ class Shortlist:
         self.new += len(places)
         if self.new >= self.k * query_count:
             self._drop()
-
-    def _drop(self) -> None:
-        """Drop candidates that are far from the k best."""
-        query, document, scores = (np.concatenate(part) for part in zip(*self.pairs, strict=True))
-        order = np.lexsort((-scores, query))
-        kth_best = order[self._ranks(query[order]) == self.k - 1]
-        least = scores[kth_best] - self.slack[query[kth_best]]
-        np.maximum.at(self.least, query[kth_best], least.astype(np.float32))
-        kept = np.flatnonzero(scores >= self.least[query])
-        self.pairs, self.new = [(query[kept], document[kept], scores[kept])], 0
-        if len(kept) > 4 * self.k * len(self.least):
-            self._rank()
-
-    def _rank(self) -> None:
-        """Leave the k best by true scores, best first; equal ones by their places."""
-        query, document, _ = (np.concatenate(part) for part in zip(*self.pairs, strict=True))
-        scores = self._scores(query, document)
-        order = np.lexsort((self.index.place[document], -scores, query))
-        kept = order[self._ranks(query[order]) < self.k]
-        self.pairs = [(query[kept], document[kept], scores[kept])]
-
-    def _ranks(self, query: IntArray) -> IntArray:
-        """Return the rank of each pair within its query, for pairs sorted by query."""
-        firsts = np.searchsorted(query, query)  # the first pair of each one's query
-        return np.arange(len(query)) - firsts
-
-    def _scores(self, query: IntArray, document: IntArray) -> Vectors:
-        """Return the true scores of pairs, rounded once: equal vectors get equal scores."""
-        if self.query_rows is not None:
-            rows = (self.index.rows_of(np.array([each]))[0] for each in document)
-            sums = [maxsim(self.query_rows[q], each) for q, each in zip(query, rows, strict=True)]
-            return np.array(sums, np.float32)
-        maxima = [np.empty(0, np.float32)]
-        for first in range(0, len(query), PAIRS_PER_BLOCK):
-            block = slice(first, first + PAIRS_PER_BLOCK)
-            vectors, firsts = self.index.rows_of(document[block])
-            lengths = self.index.lengths[document[block]]
-            queries = self.queries[np.repeat(query[block], lengths)]
-            scores = self.index.pairwise(queries, vectors.astype(np.float64))
-            maxima.append(np.maximum.reduceat(scores, firsts).astype(np.float32))
-        return np.concatenate(maxima)
+            if len(self.pairs[0][0]) > 4 * self.k * query_count:
+                best, documents = self._rank()
+                query = np.arange(query_count).repeat(self.k)
+                self.pairs = [(query, documents.ravel(), best.ravel())]
 
     def ranked(self) -> tuple[Vectors, IntArray]:
         """Return scores and documents (queries, k), best first."""
-        self._rank()
-        _, document, scores = self.pairs[0]
-        shape = (len(self.least), self.k)
-        return scores.reshape(shape), document.reshape(shape)
+        self._drop()
+        return self._rank()
+
+    def _drop(self) -> None:
+        """Drop candidates that are far from the k best, and order the others by query."""
+        pairs = [np.concatenate(part) for part in zip(*self.pairs, strict=True)]
+        order = np.argsort(pairs[0], kind="stable")
+        query, document, scores = (part[order] for part in pairs)
+        for number, here in self._of_queries(query):
+            kth = here.stop - here.start - self.k
+            if kth >= 0:
+                kth_best = np.partition(scores[here], kth)[kth]
+                self.least[number] = max(self.least[number], kth_best - self.slack[number])
+        kept = np.flatnonzero(scores >= self.least[query])
+        self.pairs, self.new = [(query[kept], document[kept], scores[kept])], 0
+
+    def _of_queries(self, query: IntArray) -> Iterator[tuple[int, slice]]:
+        """Yield each query with the place of its pairs, which are ordered by query."""
+        ends = np.searchsorted(query, np.arange(len(self.rows) + 1)).tolist()
+        return enumerate(map(slice, ends, ends[1:]))
+
+    def _rank(self) -> tuple[Vectors, IntArray]:
+        """Return the k best by true scores, best first; equal ones by their places."""
+        query, document, _ = self.pairs[0]
+        scores = np.empty((len(self.rows), self.k), np.float32)
+        documents = np.empty(scores.shape, np.int64)
+        for number, here in self._of_queries(query):
+            candidates = document[here]
+            exact = self._true_scores(self.rows[number], candidates)
+            best = top_k(exact, self.index.place[candidates], self.k)
+            scores[number], documents[number] = exact[best], candidates[best]
+        return scores, documents
+
+    def _true_scores(self, rows: Floats, documents: IntArray) -> Vectors:
+        """Return a query's true scores, rounded once: equal vectors get equal scores."""
+        scores = list[Vectors]()
+        for first in range(0, len(documents), PAIRS_PER_BLOCK):
+            vectors, firsts = self.index.rows_of(documents[first : first + PAIRS_PER_BLOCK])
+            vectors = vectors.astype(np.float64)
+            repeated = (np.broadcast_to(row, vectors.shape) for row in rows)
+            of_rows = [self.index.pairwise(row, vectors) for row in repeated]  # (rows, vectors)
+            best = np.maximum.reduceat(of_rows, firsts, axis=1)  # (rows, documents)
+            scores.append(best.sum(axis=0).astype(np.float32))
+        return np.concatenate(scores)
