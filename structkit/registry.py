@@ -59,6 +59,12 @@ class Signs:
     interpreters: tuple[str, ...] = ()
     """The programs that the first line of its files may name, after `#!`."""
 
+    package_folders: tuple[str, ...] = ()
+    """Folders in `src/` or `src/*/` below which folders are packages, whatever their names."""
+
+    test_endings: tuple[str, ...] = ()
+    """How paths of tests end: `Spec.kt`."""
+
 
 @dataclass(frozen=True)
 class Plugin:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from imported import imported
 
-from structkit.extras import EXTRAS
+from structkit.extras import EXTRAS, LANGUAGES
 from structkit.version import __version__
 
 
@@ -20,7 +20,19 @@ def test_extras_name_the_packages_that_pip_installs():
         for extra, needed in extras["optional-dependencies"].items()
         if extra not in {"dev", "bench", "engines"}
     }
+    grammars = packages.pop(LANGUAGES)
     assert packages == EXTRAS
+    known = {*grammars, *(re.match(r"[^<>=; ]+", each)[0] for each in extras["dependencies"])}
+    for path in Path("plugins/languages").glob("*.py"):
+        for package in re.findall(r"grammar_of\(\s*\"(\w+)\"", path.read_text("utf-8")):
+            assert package.replace("_", "-") in known
+
+
+def test_the_core_names_no_language_of_the_extra():
+    named = re.compile(r"(?i)\b(bash|elixir|kotlin|php|scala|swift)\b")
+    for path in Path("structkit").rglob("*.py"):
+        code = re.sub(r"#.*", "", path.read_text("utf-8"))
+        assert not named.findall(code), path
 
 
 def test_code_is_read_without_the_grammar_of_its_language(tmp_path):
@@ -34,14 +46,14 @@ def test_code_is_read_without_the_grammar_of_its_language(tmp_path):
     reason = "this needs the package tree_sitter_lua of the extra languages"
     done = run("collect", "a.lua")
     [chunk] = map(json.loads, done.stdout.splitlines())
-    advice = "read as text: lua; the extra languages has grammars: pip install tree-sitter-bash"
+    advice = "read as text: lua; the extra languages has grammars: pip install tree-sitter-lua"
     assert advice in done.stderr and advice in run("ask", ".", "function", "--no-cache").stderr
     assert ("lua", [1, 1]) == (chunk["language"], chunk["lines"]) and "names" not in chunk
     assert "a.lua" in run("ask", ".", "function", "--no-cache").stdout
     assert reason in run("collect", "--unit", "function", "a.lua").stderr
     done = run("mask-entities", "--language", "lua", input='{"code": "x = 1"}\n')
     assert 1 == done.returncode and 1 == done.stderr.count("\n")
-    assert f"{reason}; pip install tree-sitter-bash" in done.stderr
+    assert f"{reason}; pip install tree-sitter-lua\n" in done.stderr
 
 
 def test_the_version_is_told_without_a_heavy_import():

@@ -3,19 +3,25 @@
 Tests: tests/structure/code/test_languages.py.
 """
 
-from __future__ import annotations
-
 import re
 
 import tree_sitter
 
-from structkit.structure.code.grammar import BLOCK, DOUBLE, FLAGS, SINGLE, Grammar, nested
-from structkit.structure.code.outline import DocComments, owner_and_name
-
-NAMES = (
-    "identifier property_identifier private_property_identifier statement_identifier "
-    "shorthand_property_identifier shorthand_property_identifier_pattern"
+from structkit.structure.code import (
+    BLOCK,
+    DOUBLE,
+    FLAGS,
+    SINGLE,
+    DocComments,
+    Grammar,
+    nested,
+    owner_and_name,
 )
+
+NAMES = """
+    identifier property_identifier private_property_identifier statement_identifier
+    shorthand_property_identifier shorthand_property_identifier_pattern
+    """
 # words that are keywords in some places only: `accessor x`, `import defer *`, `<in out T>`
 KEYWORDS = (
     r"accessor(?<![.\w$]accessor)[ \t]+(?!(?:in|of|instanceof|as|satisfies|is)\b)(?=[\w$#\"'])",
@@ -66,10 +72,10 @@ MEMBERS = (
     "method_definition pair field_definition public_field_definition export_statement"
 ).split()
 NAMED = (*MEMBERS, "variable_declarator", "assignment_expression")  # give a value their name
-AROUND = (
-    "assignment_expression export_statement lexical_declaration variable_declaration "
-    "expression_statement"
-).split()
+AROUND = """
+    assignment_expression export_statement lexical_declaration variable_declaration
+    expression_statement
+    """.split()
 
 
 def functions(grammar: Grammar, field: str) -> tuple[str, ...]:

@@ -5,30 +5,26 @@ and loses a function that opens in `#if` and in `#else`. Such macros are blanked
 alone: every other character and line stays at its place.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import tree_sitter
 
-from structkit.structure.code.grammar import (
+from structkit.structure.code import (
     BLOCK,
     DOUBLE,
     FLAGS,
+    FUNCTION,
     PARENTHESES,
     TO_SPACES,
-    nested,
-    overwrite,
-)
-from structkit.structure.code.outline import (
-    FUNCTION,
     ByteSpan,
     Definition,
     DocComments,
     ParsedText,
     Prepared,
+    nested,
+    overwrite,
     owner_and_name,
 )
 
@@ -186,6 +182,9 @@ def place_of_name(node: tree_sitter.Node) -> ByteSpan | None:
     if kind and kind.text and kind.text.endswith(b"operator"):
         start = kind.start_byte  # `A::operator int` is no name after a type
     return start, _end_of_name(name)
+
+
+PLACES_OF_NAMES = dict.fromkeys(("function_definition", "type_definition"), place_of_name)
 
 
 def _end_of_name(name: tree_sitter.Node) -> int:

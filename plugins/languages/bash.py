@@ -9,14 +9,17 @@ from collections.abc import Iterator, Sequence
 import tree_sitter
 
 from structkit.structure import Span
-from structkit.structure.code.grammar import BRACES, overwrite, spans_outside
-from structkit.structure.code.languages import CodeLanguage, grammar_of
-from structkit.structure.code.outline import (
+from structkit.structure.code import (
+    BRACES,
+    CodeLanguage,
     Definition,
     DocComments,
     Outline,
     ParsedText,
     Prepared,
+    grammar_of,
+    overwrite,
+    spans_outside,
 )
 
 OPAQUE = (rb"(?<![^\s;])#[^\n]*", rb"\$?'(?:\\.|[^'\\])*+'?", rb'"(?:\\.|[^"\\])*+"?')
@@ -127,11 +130,11 @@ class Language(CodeLanguage):
         take="variable_name function_definition>word command_name>word",
         skip="raw_string ansi_c_string heredoc_body comment",
         # reserved words, and the special commands of POSIX
-        never=(
-            "_ break case continue coproc do done elif else esac eval exec exit false fi for "
-            "function if in let local return select set shift source then time times trap true "
-            "until while"
-        ),
+        never="""
+            _ break case continue coproc do done elif else esac eval exec exit false fi for
+            function if in let local return select set shift source then time times trap true
+            until while
+            """,
         keywords=(r"\$\{?[#!]?\d+", r"(?<![\w.+})-])(?:[^\w\s\"'$]+(?=\s)|[.~]*/[\w./-]+)"),
         opaque=OPAQUE,
     )

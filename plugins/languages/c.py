@@ -4,43 +4,18 @@ Types are names where only a type can be: `Foo x`, `struct foo`, `(Foo *)x`. In 
 a type looks like a variable. The body of a macro is raw text: nothing in it is an entity.
 """
 
-from __future__ import annotations
-
 import tree_sitter_c
 
-from structkit.structure.code.grammar import Grammar, words
-from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.outline import Outline, named_scopes
+from structkit.structure.code import CodeLanguage, Outline, grammar_of, named_scopes, words
 
 from . import _preprocessor
 
 KEYWORDS = words(tree_sitter_c.language(), but="asm noreturn offsetof").union(
-    "bool char double false float int static_assert true typeof typeof_unqual void _BitInt _Bool "
-    "_Complex _Decimal128 _Decimal32 _Decimal64 _Imaginary _Static_assert _Thread_local".split(),
+    """
+    bool char double false float int static_assert true typeof typeof_unqual void _BitInt _Bool
+    _Complex _Decimal128 _Decimal32 _Decimal64 _Imaginary _Static_assert _Thread_local
+    """.split(),
     _preprocessor.COMPILER_KEYWORDS,
-)
-GRAMMAR = Grammar(
-    tree_sitter_c.language(),
-    take="identifier field_identifier statement_identifier",
-    skip=(
-        "string_literal char_literal system_lib_string comment preproc_arg attribute_specifier "
-        "attribute_declaration"
-    ),
-    type_names="type_identifier",
-    never=KEYWORDS,
-    opaque=(*_preprocessor.DIRECTIVES, *_preprocessor.OPAQUE),
-)
-OUTLINE = Outline(
-    GRAMMAR,
-    functions=("function_definition body: (_)",),
-    scopes=named_scopes("{}_specifier body: (_)", "struct union enum")
-    | {"type_definition": "type"},
-    comments=_preprocessor.DOCUMENTATION,
-    names=dict.fromkeys(("function_definition", "type_definition"), _preprocessor.place_of_name),
-    split_name=_preprocessor.split_name,
-    is_function=_preprocessor.is_function,
-    keywords=KEYWORDS,
-    prepare=_preprocessor.preprocess,
 )
 
 
@@ -54,5 +29,27 @@ class Language(CodeLanguage):
 
     extensions = ("c", "h")
     interpreters = ("tcc",)
-    grammar = GRAMMAR
-    outline = OUTLINE
+    grammar = grammar_of(
+        "tree_sitter_c",
+        take="identifier field_identifier statement_identifier",
+        skip="""
+            string_literal char_literal system_lib_string comment preproc_arg attribute_specifier
+            attribute_declaration
+            """,
+        type_names="type_identifier",
+        never=KEYWORDS,
+        opaque=(*_preprocessor.DIRECTIVES, *_preprocessor.OPAQUE),
+        reserved=(),
+    )
+    outline = Outline(
+        grammar,
+        functions=("function_definition body: (_)",),
+        scopes=named_scopes("{}_specifier body: (_)", "struct union enum")
+        | {"type_definition": "type"},
+        comments=_preprocessor.DOCUMENTATION,
+        names=_preprocessor.PLACES_OF_NAMES,
+        split_name=_preprocessor.split_name,
+        is_function=_preprocessor.is_function,
+        keywords=KEYWORDS,
+        prepare=_preprocessor.preprocess,
+    )

@@ -5,23 +5,28 @@ destructors. In `Foo::bar()` and in a constructor's definition, `Foo` is a name 
 body of a macro is raw text: nothing in it is an entity.
 """
 
-from __future__ import annotations
-
 import re
 from functools import partial
 
 import tree_sitter_cpp
 
-from structkit.structure.code.grammar import Grammar, blank_out, words
-from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.outline import Outline, named_scopes
+from structkit.structure.code import (
+    CodeLanguage,
+    Outline,
+    blank_out,
+    grammar_of,
+    named_scopes,
+    words,
+)
 
 from . import _preprocessor
 
 KEYWORDS = words(tree_sitter_cpp.language(), but="final noreturn offsetof override restrict").union(
-    "auto bool char char16_t char32_t char8_t const_cast contract_assert decltype double "
-    "dynamic_cast export false float int noexcept reinterpret_cast static_cast this true typeid "
-    "void wchar_t _BitInt".split(),
+    """
+    auto bool char char16_t char32_t char8_t const_cast contract_assert decltype double
+    dynamic_cast export false float int noexcept reinterpret_cast static_cast this true typeid
+    void wchar_t _BitInt
+    """.split(),
     _preprocessor.COMPILER_KEYWORDS,
 )
 # `class EXPORT Name {`, `class api(1) Name final {`, and a macro on the line before a namespace
@@ -44,39 +49,6 @@ WORDS_OF_PLACES = [
         ),
     )
 ]
-GRAMMAR = Grammar(
-    tree_sitter_cpp.language(),
-    take="identifier field_identifier namespace_identifier statement_identifier",
-    skip=(
-        "string_literal raw_string_literal char_literal user_defined_literal system_lib_string "
-        "comment preproc_arg attribute_specifier attribute_declaration operator_name"
-    ),
-    type_names="type_identifier",
-    types="destructor_name",
-    never=KEYWORDS,  # static_cast and its like are functions in this grammar
-    # of modules, at the start of a line
-    keywords=tuple(
-        rf"{word}(?:(?<![^\n]{word})|(?<=\bexport {word}))(?=[ \t]*(?:[;\w<\"]|:(?!:)))"
-        for word in ("module", "import")
-    ),
-    # the type of an object parameter
-    type_text=(r"this(?<=\(this)\s+(?!(?:and|or|xor|not_eq|bitand|bitor)\b)(?:const\s+)?[\w:]+",),
-    opaque=(*_preprocessor.DIRECTIVES, *_preprocessor.OPAQUE),
-    repair=partial(blank_out, MACROS),
-)
-OUTLINE = Outline(
-    GRAMMAR,
-    functions=("function_definition body: (_)", "function_definition (try_statement)"),
-    scopes=named_scopes("{}_specifier body: (_)", "class struct union enum")
-    | named_scopes("{}_definition", "namespace type"),
-    comments=_preprocessor.DOCUMENTATION,
-    names=dict.fromkeys(("function_definition", "type_definition"), _preprocessor.place_of_name),
-    split_name=_preprocessor.split_name,
-    is_function=_preprocessor.is_function,
-    keywords=KEYWORDS,
-    prepare=partial(_preprocessor.preprocess, more=WORDS_OF_PLACES),
-    around=("template_declaration",),
-)
 
 
 class Language(CodeLanguage):
@@ -100,5 +72,39 @@ class Language(CodeLanguage):
         r"|(?:inline[ \t]+)?namespace\b[^;{}()=]*\{|using[ \t]+(?:namespace[ \t]+)?[\w:]+[ \t]*[;=]"
         r"|#[ \t]*include[ \t]*<[a-z_]+>)|\bstd::\w",
     )
-    grammar = GRAMMAR
-    outline = OUTLINE
+    grammar = grammar_of(
+        "tree_sitter_cpp",
+        take="identifier field_identifier namespace_identifier statement_identifier",
+        skip="""
+            string_literal raw_string_literal char_literal user_defined_literal system_lib_string
+            comment preproc_arg attribute_specifier attribute_declaration operator_name
+            """,
+        type_names="type_identifier",
+        types="destructor_name",
+        never=KEYWORDS,  # static_cast and its like are functions in this grammar
+        # of modules, at the start of a line
+        keywords=tuple(
+            rf"{word}(?:(?<![^\n]{word})|(?<=\bexport {word}))(?=[ \t]*(?:[;\w<\"]|:(?!:)))"
+            for word in ("module", "import")
+        ),
+        # the type of an object parameter
+        type_text=(
+            r"this(?<=\(this)\s+(?!(?:and|or|xor|not_eq|bitand|bitor)\b)(?:const\s+)?[\w:]+",
+        ),
+        opaque=(*_preprocessor.DIRECTIVES, *_preprocessor.OPAQUE),
+        repair=partial(blank_out, MACROS),
+        reserved=(),
+    )
+    outline = Outline(
+        grammar,
+        functions=("function_definition body: (_)", "function_definition (try_statement)"),
+        scopes=named_scopes("{}_specifier body: (_)", "class struct union enum")
+        | named_scopes("{}_definition", "namespace type"),
+        comments=_preprocessor.DOCUMENTATION,
+        names=_preprocessor.PLACES_OF_NAMES,
+        split_name=_preprocessor.split_name,
+        is_function=_preprocessor.is_function,
+        keywords=KEYWORDS,
+        prepare=partial(_preprocessor.preprocess, more=WORDS_OF_PLACES),
+        around=("template_declaration",),
+    )

@@ -5,38 +5,39 @@ and its constructors' names, `x as Foo`, `[Foo]`. In `Foo.Bar()`, in patterns wi
 in imports, `Foo` is a name like any other. Bare methods are read as they would be inside a class.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from functools import partial
 
 import tree_sitter
-import tree_sitter_c_sharp
 
-from structkit.structure.code.grammar import (
+from structkit.structure.code import (
     BLOCK,
     DOUBLE,
     LINE,
     PARENTHESES,
     SINGLE,
-    Grammar,
+    ByteSpan,
+    CodeLanguage,
+    DocComments,
+    Outline,
+    Prepared,
     blank_out,
+    grammar_of,
+    named_scopes,
     nested,
     overwrite,
 )
-from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.outline import ByteSpan, DocComments, Outline, Prepared, named_scopes
 
 # not here: words that are keywords in some places only (async, get, record, value, where …)
-KEYWORDS = (
-    "abstract as base bool break byte case catch char checked class const continue decimal default "
-    "delegate do double else enum event explicit extern false finally fixed float for foreach goto "
-    "if implicit in int interface internal is lock long namespace new null object operator out "
-    "override params private protected public readonly ref return sbyte sealed short sizeof "
-    "stackalloc static string struct switch this throw true try typeof uint ulong unchecked unsafe "
-    "ushort using virtual void volatile while"
-).split()
+KEYWORDS = """
+    abstract as base bool break byte case catch char checked class const continue decimal default
+    delegate do double else enum event explicit extern false finally fixed float for foreach goto
+    if implicit in int interface internal is lock long namespace new null object operator out
+    override params private protected public readonly ref return sbyte sealed short sizeof
+    stackalloc static string struct switch this throw true try typeof uint ulong unchecked unsafe
+    ushort using virtual void volatile while
+    """.split()
 CODE = nested(rb"\{", rb"\}", rb'(?:[^{}"\n]|%b)*+' % DOUBLE)
 OPAQUE = (
     LINE,
@@ -52,45 +53,6 @@ OPAQUE = (
 # the backing field, and what is assigned
 FIELD = rb"(?<![.\w@])field\b(?!\s*=>)"
 OWN = rb"(?<![.\w@])(?:field|value)\b"
-GRAMMAR = Grammar(
-    tree_sitter_c_sharp.language(),
-    take="identifier implicit_parameter",
-    skip=(
-        "string_literal verbatim_string_literal raw_string_literal character_literal "
-        "interpolated_string_expression comment preproc_arg"
-    ),
-    types=(
-        "class_declaration>identifier struct_declaration>identifier enum_declaration>identifier "
-        "interface_declaration>identifier record_declaration>identifier "
-        "delegate_declaration>identifier constructor_declaration>identifier "
-        "destructor_declaration>identifier method_declaration.returns as_expression.right "
-        "attribute.name base_list>identifier base_list>qualified_name base_list>generic_name "
-        "primary_constructor_base_type>identifier type_argument_list type_parameter_list "
-        "type_parameter_constraints_clause explicit_interface_specifier"
-        # a field `type` is a type, whatever its parent
-        " array_type.type cast_expression.type catch_declaration.type "
-        "conversion_operator_declaration.type declaration_expression.type "
-        "declaration_pattern.type default_expression.type event_declaration.type "
-        "foreach_statement.type indexer_declaration.type local_function_statement.type "
-        "nullable_type.type object_creation_expression.type operator_declaration.type "
-        "parameter.type parameter_list.type pointer_type.type property_declaration.type "
-        "recursive_pattern.type ref_type.type sizeof_expression.type tuple_element.type "
-        "type_pattern.type typeof_expression.type variable_declaration.type"
-    ),
-    # words of the language that look like a function or a namespace
-    never="var _ nameof global __arglist __makeref __reftype __refvalue",
-    reserved=KEYWORDS,
-    keywords=(r"[{;}\]]\s*(?:get|set|init|add|remove)\s*(?=[;{]|=>)", r"\ballows(?=\s+ref\b)"),
-    within={
-        "property_declaration>arrow_expression_clause": FIELD,
-        "accessor_declaration>get": FIELD,
-        **{f"accessor_declaration>{kind}": OWN for kind in ("set", "init", "add", "remove")},
-    },
-    opaque=OPAQUE,
-    member=r"\s*(?:\[[^\]]*\]\s*)*(?:public|private|protected|internal|override|virtual)\s",
-)
-# #pragma and #region may come between a comment and its method
-DIRECTIVES = frozenset(kind for kind in GRAMMAR.kinds if kind.startswith("preproc_"))
 # the head of a block of extensions, which the grammar lacks
 EXTENSION = re.compile(
     rb"extension(?<![\w>\]?][ \t]extension)(?<=\bextension)\s*+(?:<[^<>]*+>\s*+)?%b"
@@ -146,39 +108,6 @@ def _without_tags(text: str) -> str:
     return html.unescape(XML_TAG.sub("", XML_NAME.sub(r"\1", text)))
 
 
-OUTLINE = Outline(
-    GRAMMAR,
-    functions=(
-        "method_declaration body: (_)",
-        "constructor_declaration",
-        "local_function_statement",
-        *(f"{kind}operator_declaration body: (_)" for kind in ("", "conversion_")),
-        "destructor_declaration body: (_)",
-        "indexer_declaration value: (_)",
-        *(
-            f"{kind}_declaration accessors: (_ (accessor_declaration body: (_)))"
-            for kind in ("property", "indexer", "event")
-        ),
-    ),
-    names={
-        "operator_declaration": partial(_place_with_signs, "operator"),
-        "conversion_operator_declaration": partial(_place_with_signs, "type"),
-        "destructor_declaration": partial(_place_with_signs, "name"),
-        "indexer_declaration": "this",
-    },
-    members=("indexer_declaration",),
-    prepare=_prepare,
-    repair=partial(blank_out, CONDITION),
-    heads=re.compile(rb"\b(?P<container>class|struct|interface|record|namespace)\b"),
-    scopes=named_scopes("{}_declaration", "class struct interface enum record namespace"),
-    comments=DocComments(
-        begin=r"///(?!/)|/\*\*(?![*/])", gap="any", markup=_without_tags, between=DIRECTIVES
-    ),
-    around=("global_statement",),
-    keywords=KEYWORDS,
-)
-
-
 class Language(CodeLanguage):
     """Every name; `types` adds the names of types.
 
@@ -189,5 +118,74 @@ class Language(CodeLanguage):
 
     aliases = ("c#", "cs", "c-sharp")
     extensions = ("cs", "csx")
-    grammar = GRAMMAR
-    outline = OUTLINE
+    grammar = grammar_of(
+        "tree_sitter_c_sharp",
+        take="identifier implicit_parameter",
+        skip="""
+            string_literal verbatim_string_literal raw_string_literal character_literal
+            interpolated_string_expression comment preproc_arg
+            """,
+        # a field `type` is a type, whatever its parent
+        types="""
+            class_declaration>identifier struct_declaration>identifier enum_declaration>identifier
+            interface_declaration>identifier record_declaration>identifier
+            delegate_declaration>identifier constructor_declaration>identifier
+            destructor_declaration>identifier method_declaration.returns as_expression.right
+            attribute.name base_list>identifier base_list>qualified_name base_list>generic_name
+            primary_constructor_base_type>identifier type_argument_list type_parameter_list
+            type_parameter_constraints_clause explicit_interface_specifier array_type.type
+            cast_expression.type catch_declaration.type conversion_operator_declaration.type
+            declaration_expression.type declaration_pattern.type default_expression.type
+            event_declaration.type foreach_statement.type indexer_declaration.type
+            local_function_statement.type nullable_type.type object_creation_expression.type
+            operator_declaration.type parameter.type parameter_list.type pointer_type.type
+            property_declaration.type recursive_pattern.type ref_type.type sizeof_expression.type
+            tuple_element.type type_pattern.type typeof_expression.type variable_declaration.type
+        """,
+        # words of the language that look like a function or a namespace
+        never="var _ nameof global __arglist __makeref __reftype __refvalue",
+        reserved=KEYWORDS,
+        keywords=(r"[{;}\]]\s*(?:get|set|init|add|remove)\s*(?=[;{]|=>)", r"\ballows(?=\s+ref\b)"),
+        within={
+            "property_declaration>arrow_expression_clause": FIELD,
+            "accessor_declaration>get": FIELD,
+            **{f"accessor_declaration>{kind}": OWN for kind in ("set", "init", "add", "remove")},
+        },
+        opaque=OPAQUE,
+        member=r"\s*(?:\[[^\]]*\]\s*)*(?:public|private|protected|internal|override|virtual)\s",
+    )
+    outline = Outline(
+        grammar,
+        functions=(
+            "method_declaration body: (_)",
+            "constructor_declaration",
+            "local_function_statement",
+            *(f"{kind}operator_declaration body: (_)" for kind in ("", "conversion_")),
+            "destructor_declaration body: (_)",
+            "indexer_declaration value: (_)",
+            *(
+                f"{kind}_declaration accessors: (_ (accessor_declaration body: (_)))"
+                for kind in ("property", "indexer", "event")
+            ),
+        ),
+        names={
+            "operator_declaration": partial(_place_with_signs, "operator"),
+            "conversion_operator_declaration": partial(_place_with_signs, "type"),
+            "destructor_declaration": partial(_place_with_signs, "name"),
+            "indexer_declaration": "this",
+        },
+        members=("indexer_declaration",),
+        prepare=_prepare,
+        repair=partial(blank_out, CONDITION),
+        heads=re.compile(rb"\b(?P<container>class|struct|interface|record|namespace)\b"),
+        scopes=named_scopes("{}_declaration", "class struct interface enum record namespace"),
+        comments=DocComments(
+            begin=r"///(?!/)|/\*\*(?![*/])",
+            gap="any",
+            markup=_without_tags,
+            # #pragma and #region may
+            between=frozenset(kind for kind in grammar.kinds if kind.startswith("preproc_")),
+        ),
+        around=("global_statement",),
+        keywords=KEYWORDS,
+    )

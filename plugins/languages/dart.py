@@ -2,8 +2,14 @@
 
 import tree_sitter
 
-from structkit.structure.code.languages import CodeLanguage, grammar_of
-from structkit.structure.code.outline import ByteSpan, DocComments, Outline, named_scopes
+from structkit.structure.code import (
+    ByteSpan,
+    CodeLanguage,
+    DocComments,
+    Outline,
+    grammar_of,
+    named_scopes,
+)
 
 CONSTRUCTORS = ("constructor_signature", "factory_constructor_signature")
 
@@ -37,10 +43,10 @@ class Language(CodeLanguage):
         "tree_sitter_dart",
         skip="string_literal comment documentation_comment",
         type_names="type_identifier",
-        types=(
-            "class_definition.name mixin_declaration>identifier extension_declaration.name "
-            "enum_declaration.name constructor_signature.name annotation.name"
-        ),
+        types="""
+            class_definition.name mixin_declaration>identifier extension_declaration.name
+            enum_declaration.name constructor_signature.name annotation.name
+            """,
     )
     outline = Outline(
         grammar,

@@ -2,8 +2,14 @@
 
 import tree_sitter
 
-from structkit.structure.code.languages import CodeLanguage, grammar_of
-from structkit.structure.code.outline import ByteSpan, DocComments, Outline, named_scopes
+from structkit.structure.code import (
+    ByteSpan,
+    CodeLanguage,
+    DocComments,
+    Outline,
+    grammar_of,
+    named_scopes,
+)
 
 OF = "call target: (identifier) @_word"
 DEF = '(#match? @_word "^def(macro|guard)?p?$")'
@@ -37,12 +43,12 @@ class Language(CodeLanguage):
         take="identifier alias",
         skip="string charlist sigil quoted_atom quoted_keyword comment",
         # with the macros that define, and those that look like statements
-        never=(
-            "_ __CALLER__ __DIR__ __ENV__ __MODULE__ __STACKTRACE__ alias case cond def "
-            "defdelegate defexception defguard defguardp defimpl defmacro defmacrop defmodule "
-            "defoverridable defp defprotocol defstruct for if import quote raise receive "
-            "require reraise super throw try unless unquote unquote_splicing use with"
-        ),
+        never="""
+            _ __CALLER__ __DIR__ __ENV__ __MODULE__ __STACKTRACE__ alias case cond def defdelegate
+            defexception defguard defguardp defimpl defmacro defmacrop defmodule defoverridable
+            defp defprotocol defstruct for if import quote raise receive require reraise super
+            throw try unless unquote unquote_splicing use with
+            """,
         keywords=(r"@(?:behaviour|derive|impl|opaque|spec|typep?|(?:macro)?callback|\w*doc)\b",),
         opaque=(rb'"{3}.*?(?:"{3}|\Z)', rb'"(?:\\.|[^"\\])*+"?', rb"#(?!\{)[^\n]*"),
     )

@@ -6,29 +6,25 @@ types such as `int` and `error`. A conversion `Foo(x)` looks like a call, so `Fo
 `true`, `false` and `iota` are not names of the program.
 """
 
-from __future__ import annotations
-
 import re
 
 import tree_sitter
 import tree_sitter_go
 
-from structkit.structure.code.grammar import BLOCK, DOUBLE, LINE, SINGLE, Grammar, words
-from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.outline import DocComments, Outline
+from structkit.structure.code import (
+    BLOCK,
+    DOUBLE,
+    LINE,
+    SINGLE,
+    CodeLanguage,
+    DocComments,
+    Outline,
+    grammar_of,
+    words,
+)
 
 KEYWORDS = words(tree_sitter_go.language())
 OPAQUE = (LINE, BLOCK, rb"`[^`]*`?", DOUBLE, SINGLE)
-GRAMMAR = Grammar(
-    tree_sitter_go.language(),
-    take="identifier field_identifier package_identifier label_name",
-    skip="interpreted_string_literal raw_string_literal comment",
-    type_names="type_identifier",
-    types="type_parameter_declaration>identifier",
-    never="_ nil",
-    reserved=(*KEYWORDS, "true", "false", "iota"),
-    opaque=OPAQUE,
-)
 # for tools: go/doc's, and linters'
 DIRECTIVE = r"//(?:[a-z0-9]+:[a-z0-9]|(?:line|extern|export) |nolint\b)"
 RECEIVER = re.compile(rb"\b(\w++)\s*+(?:\[[^\[\]]*+\])?\s*+\)$")
@@ -39,16 +35,6 @@ def _receiver(node: tree_sitter.Node) -> str:
     receiver = node.child_by_field_name("receiver")
     match = RECEIVER.search(receiver.text or b"") if receiver else None
     return match[1].decode("utf-8", "replace") if match else ""
-
-
-OUTLINE = Outline(
-    GRAMMAR,
-    functions=("function_declaration body: (_)", "method_declaration body: (_)"),
-    scopes={"type_spec": "type", "type_alias": "type"},
-    comments=DocComments(begin=r"//|/\*", every=True, skip=DIRECTIVE),
-    owner=_receiver,
-    keywords=KEYWORDS,
-)
 
 
 class Language(CodeLanguage):
@@ -64,5 +50,21 @@ class Language(CodeLanguage):
     aliases = ("golang",)
     extensions = ("go",)
     interpreters = ("go", "gorun")
-    grammar = GRAMMAR
-    outline = OUTLINE
+    grammar = grammar_of(
+        "tree_sitter_go",
+        take="identifier field_identifier package_identifier label_name",
+        skip="interpreted_string_literal raw_string_literal comment",
+        type_names="type_identifier",
+        types="type_parameter_declaration>identifier",
+        never="_ nil",
+        reserved=(*KEYWORDS, "true", "false", "iota"),
+        opaque=OPAQUE,
+    )
+    outline = Outline(
+        grammar,
+        functions=("function_declaration body: (_)", "method_declaration body: (_)"),
+        scopes={"type_spec": "type", "type_alias": "type"},
+        comments=DocComments(begin=r"//|/\*", every=True, skip=DIRECTIVE),
+        owner=_receiver,
+        keywords=KEYWORDS,
+    )

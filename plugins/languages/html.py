@@ -1,7 +1,5 @@
 """HTML: terms that the query, the title and the body of a document share."""
 
-from __future__ import annotations
-
 import re
 
 from structkit import plugin

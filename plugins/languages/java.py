@@ -5,51 +5,26 @@ constructor's name, `@Foo`. In `Foo.bar()` and in imports, `Foo` is a name like 
 methods are read as they would be inside a class.
 """
 
-from __future__ import annotations
-
-import tree_sitter_java
-
-from structkit.structure.code.grammar import BLOCK, DOUBLE, LINE, SINGLE, Grammar
-from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.outline import DocComments, Outline, named_scopes
+from structkit.structure.code import (
+    BLOCK,
+    DOUBLE,
+    LINE,
+    SINGLE,
+    CodeLanguage,
+    DocComments,
+    Outline,
+    grammar_of,
+    named_scopes,
+)
 
 # not here: words that are keywords in some places only (record, var, yield, sealed, module …)
-KEYWORDS = (
-    "abstract assert boolean break byte case catch char class const continue default do double "
-    "else enum extends false final finally float for goto if implements import instanceof int "
-    "interface long native new null package private protected public return short static strictfp "
-    "super switch synchronized this throw throws transient true try void volatile while"
-).split()
+KEYWORDS = """
+    abstract assert boolean break byte case catch char class const continue default do double else
+    enum extends false final finally float for goto if implements import instanceof int interface
+    long native new null package private protected public return short static strictfp super
+    switch synchronized this throw throws transient true try void volatile while
+    """.split()
 OPAQUE = (LINE, BLOCK, rb'"""(?:\\.|.)*?(?:"""|\Z)', DOUBLE, SINGLE)
-GRAMMAR = Grammar(
-    tree_sitter_java.language(),
-    take="identifier",
-    skip="string_literal line_comment block_comment",
-    type_names="type_identifier",
-    types=(
-        "class_declaration>identifier interface_declaration>identifier "
-        "enum_declaration>identifier record_declaration>identifier "
-        "annotation_type_declaration>identifier constructor_declaration>identifier "
-        "compact_constructor_declaration>identifier marker_annotation>identifier "
-        "marker_annotation>scoped_identifier annotation>identifier annotation>scoped_identifier "
-        "record_pattern>identifier"
-    ),
-    never=(*KEYWORDS, "var", "_"),  # the grammar takes `default` and `_` for names
-    keywords=(r"import\s+module\b(?=\s+\w)",),
-    opaque=OPAQUE,
-    member=r"(?!)",  # bare methods parse too; only other code is put inside a class
-)
-OUTLINE = Outline(
-    GRAMMAR,
-    functions=(
-        "method_declaration body: (_)",
-        *(f"{kind}constructor_declaration" for kind in ("", "compact_")),
-    ),
-    scopes=named_scopes("{}_declaration", "class interface enum record")
-    | {"annotation_type_declaration": "annotation"},
-    comments=DocComments(begin=r"/\*\*(?!/)|///", gap="run"),
-    keywords=KEYWORDS,
-)
 
 
 class Language(CodeLanguage):
@@ -63,5 +38,33 @@ class Language(CodeLanguage):
     """
 
     extensions = ("java",)
-    grammar = GRAMMAR
-    outline = OUTLINE
+    package_folders = ("java",)
+    grammar = grammar_of(
+        "tree_sitter_java",
+        skip="string_literal line_comment block_comment",
+        type_names="type_identifier",
+        types="""
+            class_declaration>identifier interface_declaration>identifier
+            enum_declaration>identifier record_declaration>identifier
+            annotation_type_declaration>identifier constructor_declaration>identifier
+            compact_constructor_declaration>identifier marker_annotation>identifier
+            marker_annotation>scoped_identifier annotation>identifier annotation>scoped_identifier
+            record_pattern>identifier
+            """,
+        never=(*KEYWORDS, "var", "_"),  # the grammar takes `default` and `_` for names
+        keywords=(r"import\s+module\b(?=\s+\w)",),
+        opaque=OPAQUE,
+        member=r"(?!)",  # bare methods parse too; only other code is put inside a class
+        reserved=(),
+    )
+    outline = Outline(
+        grammar,
+        functions=(
+            "method_declaration body: (_)",
+            *(f"{kind}constructor_declaration" for kind in ("", "compact_")),
+        ),
+        scopes=named_scopes("{}_declaration", "class interface enum record")
+        | {"annotation_type_declaration": "annotation"},
+        comments=DocComments(begin=r"/\*\*(?!/)|///", gap="run"),
+        keywords=KEYWORDS,
+    )

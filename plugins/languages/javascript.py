@@ -5,13 +5,9 @@ A class is a plain name, as in Python, so `--types` changes nothing. `#x` is one
 would be inside a class.
 """
 
-from __future__ import annotations
-
 import tree_sitter_javascript
 
-from structkit.structure.code.grammar import Grammar, words
-from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.outline import Outline
+from structkit.structure.code import CodeLanguage, Outline, grammar_of, words
 
 from . import _ecmascript
 
@@ -23,29 +19,6 @@ KEYWORDS = words(
 MEMBER = (
     r"\s*(?!(?:if|for|while|switch|catch|with|function|return|async\s+function)\b)"
     r"(?:(?:static|async|get|set)\s+|\*\s*)*[#\w$]+\s*\("
-)
-GRAMMAR = Grammar(
-    tree_sitter_javascript.language(),
-    take=_ecmascript.NAMES,
-    skip="string template_string regex comment html_comment",
-    never="constructor",  # a method that the language names
-    keywords=_ecmascript.KEYWORDS,
-    reserved=(*KEYWORDS, "undefined"),
-    member=MEMBER,
-    opaque=_ecmascript.OPAQUE,
-)
-OUTLINE = Outline(
-    GRAMMAR,
-    functions=_ecmascript.functions(GRAMMAR, "field_definition"),
-    is_function=_ecmascript.is_function,
-    scopes=_ecmascript.CLASSES,
-    comments=_ecmascript.JSDOC,
-    names={**_ecmascript.FIELDS, "field_definition": "property"},
-    split_name=_ecmascript.split_name,
-    repair=_ecmascript.with_plain_names,
-    around=_ecmascript.AROUND,
-    keywords=KEYWORDS,
-    members=_ecmascript.MEMBERS,
 )
 
 
@@ -60,5 +33,26 @@ class Language(CodeLanguage):
     aliases = ("js", "jsx", "mjs", "ecmascript")
     extensions = ("js", "mjs", "cjs", "jsx")
     interpreters = ("node", "nodejs", "deno", "bun")
-    grammar = GRAMMAR
-    outline = OUTLINE
+    grammar = grammar_of(
+        "tree_sitter_javascript",
+        take=_ecmascript.NAMES,
+        skip="string template_string regex comment html_comment",
+        never="constructor",  # a method that the language names
+        keywords=_ecmascript.KEYWORDS,
+        reserved=(*KEYWORDS, "undefined"),
+        member=MEMBER,
+        opaque=_ecmascript.OPAQUE,
+    )
+    outline = Outline(
+        grammar,
+        functions=_ecmascript.functions(grammar, "field_definition"),
+        is_function=_ecmascript.is_function,
+        scopes=_ecmascript.CLASSES,
+        comments=_ecmascript.JSDOC,
+        names={**_ecmascript.FIELDS, "field_definition": "property"},
+        split_name=_ecmascript.split_name,
+        repair=_ecmascript.with_plain_names,
+        around=_ecmascript.AROUND,
+        keywords=KEYWORDS,
+        members=_ecmascript.MEMBERS,
+    )

@@ -4,9 +4,19 @@ import re
 
 import tree_sitter
 
-from structkit.structure.code.grammar import BLOCK, FLAGS, LINE, PARENTHESES, SINGLE, overwrite
-from structkit.structure.code.languages import CodeLanguage, grammar_of
-from structkit.structure.code.outline import ByteSpan, DocComments, Outline
+from structkit.structure.code import (
+    BLOCK,
+    FLAGS,
+    LINE,
+    PARENTHESES,
+    SINGLE,
+    ByteSpan,
+    CodeLanguage,
+    DocComments,
+    Outline,
+    grammar_of,
+    overwrite,
+)
 
 STRING = rb'"(?:\\.|\$\{(?:[^{}"\n]|"(?:\\.|[^"\\\n])*+")*+\}|[^"\\\n])*+"?'
 OPAQUE = (LINE, BLOCK, rb'(?P<dollars>\$*+)(?:"{3}.*?(?:"{3}(?!")|\Z)|%b)' % STRING, SINGLE)
@@ -92,18 +102,20 @@ class Language(CodeLanguage):
     """Every name; `types` adds the names of types."""
 
     extensions = ("kt", "kts")
+    package_folders = ("kotlin",)
+    test_endings = ("Spec.kt",)
     interpreters = ("kotlin", "kscript")
     grammar = grammar_of(
         "tree_sitter_kotlin",
-        skip=(
-            "string_literal multiline_string_literal character_literal line_comment "
-            "block_comment file_annotation"
-        ),
+        skip="""
+            string_literal multiline_string_literal character_literal line_comment block_comment
+            file_annotation
+            """,
         types="user_type type_parameter class_declaration.name type_alias>identifier",
-        never=(
-            "_ as break class continue do else false for fun if in interface is it null object "
-            "package return super this throw true try typealias typeof val var when while"
-        ),
+        never="""
+            _ as break class continue do else false for fun if in interface is it null object
+            package return super this throw true try typealias typeof val var when while
+            """,
         reserved=(),
         keywords=(r"\b(?:break|continue|return|super|this)@\w+",),  # labels are one with their @
         within=dict.fromkeys(("getter", "setter"), rb"(?<![.\w])field\b"),

@@ -2,9 +2,15 @@
 
 import tree_sitter
 
-from structkit.structure.code.grammar import DOUBLE, SINGLE
-from structkit.structure.code.languages import CodeLanguage, grammar_of
-from structkit.structure.code.outline import ByteSpan, DocComments, Outline
+from structkit.structure.code import (
+    DOUBLE,
+    SINGLE,
+    ByteSpan,
+    CodeLanguage,
+    DocComments,
+    Outline,
+    grammar_of,
+)
 
 VALUE = "(expression_list . (function_definition) .)"
 LONG_BRACKET = rb"\[(?P<%b>=*)\[.*?(?:\](?P=%b)\]|\Z)"

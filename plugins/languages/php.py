@@ -8,8 +8,6 @@ is an ordinary name. HTML holds no names: a text is a file if it begins with `<`
 read as if inside a class.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
@@ -17,19 +15,27 @@ import tree_sitter
 import tree_sitter_php
 
 from structkit.structure import Span
-from structkit.structure.code.grammar import BLOCK, DOUBLE, Grammar, nested
-from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.outline import DocComments, Outline, is_comment, named_scopes
+from structkit.structure.code import (
+    BLOCK,
+    DOUBLE,
+    CodeLanguage,
+    DocComments,
+    Grammar,
+    Outline,
+    is_comment,
+    named_scopes,
+    nested,
+)
 
-WORDS = (
-    "abstract and array as break callable case catch class clone const continue declare default "
-    "die do echo else elseif empty enddeclare endfor endforeach endif endswitch endwhile eval exit "
-    "extends false final finally fn for foreach function global goto if implements include "
-    "include_once instanceof insteadof interface isset list match namespace new null or print "
-    "private protected public readonly require require_once return self static switch this throw "
-    "trait true try unset use var while xor yield parent __halt_compiler __class__ __dir__ "
-    "__file__ __function__ __line__ __method__ __namespace__ __property__ __trait__"
-).split()
+WORDS = """
+    abstract and array as break callable case catch class clone const continue declare default die
+    do echo else elseif empty enddeclare endfor endforeach endif endswitch endwhile eval exit
+    extends false final finally fn for foreach function global goto if implements include
+    include_once instanceof insteadof interface isset list match namespace new null or print
+    private protected public readonly require require_once return self static switch this throw
+    trait true try unset use var while xor yield parent __halt_compiler __class__ __dir__ __file__
+    __function__ __line__ __method__ __namespace__ __property__ __trait__
+    """.split()
 # PHP ignores case; other spellings are not used in practice
 KEYWORDS = frozenset(f(word) for word in WORDS for f in (str.lower, str.upper, str.capitalize))
 OPENING = rb"<\?(?:php\b|=)?"
@@ -62,13 +68,13 @@ GRAMMAR, FILE = (
         pointer,
         take="name",
         skip="string encapsed_string heredoc nowdoc shell_command_expression comment",
-        types=(
-            "named_type base_clause class_interface_clause use_instead_of_clause>name "
-            "class_declaration>name interface_declaration>name trait_declaration>name "
-            "enum_declaration>name attribute>name attribute>qualified_name "
-            "object_creation_expression>name object_creation_expression>qualified_name "
-            "use_declaration>name use_declaration>qualified_name"
-        ),
+        types="""
+            named_type base_clause class_interface_clause use_instead_of_clause>name
+            class_declaration>name interface_declaration>name trait_declaration>name
+            enum_declaration>name attribute>name attribute>qualified_name
+            object_creation_expression>name object_creation_expression>qualified_name
+            use_declaration>name use_declaration>qualified_name
+            """,
         member=(
             r"\s*(?:#\[(?:[^\[\]]|\[[^\[\]]*\])*\]\s*)*+"  # attributes
             r"(?:public|protected|private|static|abstract|final|var)\s+(?!fn\b)"

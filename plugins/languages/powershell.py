@@ -3,8 +3,7 @@
 The `$` of a variable belongs to its name.
 """
 
-from structkit.structure.code.languages import CodeLanguage, grammar_of
-from structkit.structure.code.outline import DocComments, Outline
+from structkit.structure.code import CodeLanguage, DocComments, Outline, grammar_of
 
 
 class Language(CodeLanguage):

@@ -1,7 +1,5 @@
 """Python: names that are not keywords, not in strings and not in comments."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import keyword
@@ -9,12 +7,19 @@ import re
 import warnings
 
 import tree_sitter
-import tree_sitter_python
 
 from structkit.structure import Span
-from structkit.structure.code.grammar import FLAGS, TO_SPACES, Grammar, from_bytes, nested, parse
-from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.outline import DocComments, Outline
+from structkit.structure.code import (
+    FLAGS,
+    TO_SPACES,
+    CodeLanguage,
+    DocComments,
+    Outline,
+    from_bytes,
+    grammar_of,
+    nested,
+    parse,
+)
 
 # the code in an f-string may hold strings
 CODE = nested(rb"\{", rb"\}", rb"""(?:[^{}"'\n]|"[^"\n]*+"|'[^'\n]*+')*+""")
@@ -30,13 +35,6 @@ OPAQUE = (
     STRING_PREFIX + SHORT % b"d" + rb"(?:\\.|(?!(?P=d))[^\\\n])*+(?P=d)?",
 )
 # strings include f-strings with all that is inside; `__future__` is a literal in this grammar
-GRAMMAR = Grammar(
-    tree_sitter_python.language(),
-    take="identifier __future__",
-    skip="string comment",
-    reserved=keyword.kwlist,
-    opaque=OPAQUE,
-)
 STRINGS = ("string", "concatenated_string", "parenthesized_expression")
 # a string that is its own value
 PLAIN = re.compile(r"""[uU]?('{3}|"{3}|'|")([^\\\r]*)\1""")
@@ -107,17 +105,6 @@ def _with_indents(data: bytes) -> bytes:
     return bytes(seen)
 
 
-OUTLINE = Outline(
-    GRAMMAR,
-    functions=("function_definition",),
-    scopes={"class_definition": "class"},
-    comments=DocComments(docstring=_documentation),
-    around=("decorated_definition",),
-    keywords=keyword.kwlist,
-    repair=_with_indents,
-)
-
-
 class Language(CodeLanguage):
     """Every name, as the standard tokenizer finds it; soft keywords only where they are names.
 
@@ -135,8 +122,22 @@ class Language(CodeLanguage):
     )
     extensions = ("py", "pyi", "pyw")
     interpreters = ("python", "python2", "python3", "pypy3", "uv")
-    grammar = GRAMMAR
-    outline = OUTLINE
+    grammar = grammar_of(
+        "tree_sitter_python",
+        take="identifier __future__",
+        skip="string comment",
+        reserved=keyword.kwlist,
+        opaque=OPAQUE,
+    )
+    outline = Outline(
+        grammar,
+        functions=("function_definition",),
+        scopes={"class_definition": "class"},
+        comments=DocComments(docstring=_documentation),
+        around=("decorated_definition",),
+        keywords=keyword.kwlist,
+        repair=_with_indents,
+    )
 
     def docstring(self, text: str) -> Span | None:
         r"""Return the span of the first function's or class's docstring, with quotes.
@@ -145,7 +146,7 @@ class Language(CodeLanguage):
         (13, 25)
         """
         data = text.encode("utf-8")
-        definition = _first_definition(parse(GRAMMAR.parser, data).root_node)
+        definition = _first_definition(parse(self.grammar.parser, data).root_node)
         found = docstring(definition) if definition else None
         return from_bytes(text, data, [found[0].byte_range])[0] if found else None
 

@@ -5,16 +5,23 @@ The sigils of `@x`, `@@x` and `$x` belong to the name, as do the marks of `x?` a
 `:x` is a literal. A class is a plain name, so `--types` changes nothing.
 """
 
-from __future__ import annotations
-
 import re
 
 import tree_sitter_ruby
 
 from structkit.structure import Span
-from structkit.structure.code.grammar import DOUBLE, SINGLE, Grammar, nested, spans_outside, words
-from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.outline import DocComments, Outline, Prepared
+from structkit.structure.code import (
+    DOUBLE,
+    SINGLE,
+    CodeLanguage,
+    DocComments,
+    Outline,
+    Prepared,
+    grammar_of,
+    nested,
+    spans_outside,
+    words,
+)
 
 KEYWORDS = words(tree_sitter_ruby.language(), but="i r ri").union(
     "__ENCODING__ __FILE__ __LINE__ defined? false nil self super true".split()
@@ -40,16 +47,6 @@ OPAQUE = (
     rb"'(?:\\.|[^'\\])*+'?",
     PERCENT + rb"(?:%b|[(\[{<].*|(?P<sign>[^\w\s])(?:\\.|(?!(?P=sign)).)*+(?P=sign)?)" % BRACKETS,
     rb"/(?:\\[^\n]|#\{[^}\n]*\}|[^/\\\n])+(?:/[a-z]*|$)",
-)
-GRAMMAR = Grammar(
-    tree_sitter_ruby.language(),
-    take="identifier constant instance_variable class_variable global_variable hash_key_symbol",
-    skip=(
-        "string string_array symbol_array simple_symbol delimited_symbol regex subshell "
-        "heredoc_body comment"
-    ),
-    keywords=(r"_[1-9](?<![\w@$]..)\b",),  # the parameters of a block without others
-    opaque=OPAQUE,
 )
 # magic comments, of RDoc and YARD to themselves, and linters'
 MAGIC = (
@@ -81,24 +78,6 @@ def _without_heredocs(data: bytes) -> Prepared:
     return Prepared(plain_heredocs(data.decode("utf-8", "replace")).encode("utf-8", "replace"))
 
 
-OUTLINE = Outline(
-    GRAMMAR,
-    functions=("method", "singleton_method"),
-    scopes={"class": "class", "module": "module"},
-    around=("argument_list", "call"),  # `private def …`
-    prepare=_without_heredocs,
-    comments=DocComments(
-        begin=r"#(?!!)|=begin",
-        gap="blank",
-        marks=r"#+|=(?:begin|end)\b.*",
-        skip=MAGIC,
-        hidden=HIDDEN,
-    ),
-    keywords=KEYWORDS,
-    members=("method", "singleton_method"),
-)
-
-
 class Language(CodeLanguage):
     """Every name; types have no names of their own.
 
@@ -111,8 +90,33 @@ class Language(CodeLanguage):
     encoding = (r"(?i)(?:#![^\n]*\n)?[ \t]*#[^\n]*?coding[:=][ \t]*([-\w.]+)",)
     extensions = ("rb", "rake", "gemspec", "ru", "Rakefile", "Gemfile")
     interpreters = ("ruby", "jruby", "rake")
-    grammar = GRAMMAR
-    outline = OUTLINE
+    grammar = grammar_of(
+        "tree_sitter_ruby",
+        take="identifier constant instance_variable class_variable global_variable hash_key_symbol",
+        skip="""
+            string string_array symbol_array simple_symbol delimited_symbol regex subshell
+            heredoc_body comment
+            """,
+        keywords=(r"_[1-9](?<![\w@$]..)\b",),  # the parameters of a block without others
+        opaque=OPAQUE,
+        reserved=(),
+    )
+    outline = Outline(
+        grammar,
+        functions=("method", "singleton_method"),
+        scopes={"class": "class", "module": "module"},
+        around=("argument_list", "call"),  # `private def …`
+        prepare=_without_heredocs,
+        comments=DocComments(
+            begin=r"#(?!!)|=begin",
+            gap="blank",
+            marks=r"#+|=(?:begin|end)\b.*",
+            skip=MAGIC,
+            hidden=HIDDEN,
+        ),
+        keywords=KEYWORDS,
+        members=("method", "singleton_method"),
+    )
 
     def names(self, text: str) -> list[Span]:
         spans = [

@@ -6,30 +6,29 @@ is a name like any other, but not a primitive type as in `u32::MAX`; a variant o
 a name. Lifetimes and attributes are neither names nor types.
 """
 
-from __future__ import annotations
-
 import re
 
-import tree_sitter_rust
-
 from structkit.structure import Span
-from structkit.structure.code.grammar import (
+from structkit.structure.code import (
     FLAGS,
     LINE,
-    Grammar,
+    CodeLanguage,
+    DocComments,
+    Outline,
+    Prepared,
     from_bytes,
+    grammar_of,
+    named_scopes,
     nested,
     overwrite,
     parse,
 )
-from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.outline import DocComments, Outline, Prepared, named_scopes
 
-KEYWORDS = (
-    "_ Self abstract as async await become box break const continue crate do dyn else enum extern "
-    "false final fn for if impl in let loop macro match mod move mut override priv pub ref return "
-    "self static struct super trait true type typeof unsafe unsized use virtual where while yield"
-).split()
+KEYWORDS = """
+    _ Self abstract as async await become box break const continue crate do dyn else enum extern
+    false final fn for if impl in let loop macro match mod move mut override priv pub ref return
+    self static struct super trait true type typeof unsafe unsized use virtual where while yield
+    """.split()
 # words that are keywords in some places only
 SOFT = (
     r"safe\s+(?=(?:fn|static)\b)",
@@ -48,20 +47,15 @@ OPAQUE = (
     rb"(?P<code>'[A-Za-z_]\w*\b(?!'))",  # lifetimes
     rb"(?:(?<!\w)b)?'(?:\\[^\n][^'\n]*|[^'\\\n])[\x80-\xbf]*'",
 )
-GRAMMAR = Grammar(
-    tree_sitter_rust.language(),
-    take="identifier field_identifier shorthand_field_identifier metavariable",
-    skip=(
-        "string_literal raw_string_literal char_literal line_comment block_comment lifetime "
-        "attribute_item inner_attribute_item"
-    ),
-    type_names="type_identifier",
-    never=KEYWORDS,  # macros hold any word
-    keywords=SOFT,
-    opaque=OPAQUE,
-)
 DOC_ATTRIBUTE = r'#!?\[\s*doc\s*=\s*(?:r(#*)"([^\0]*?)"\1|"((?:\\[^\0]|[^\\"])*)")\s*\]'
 INNER_DOC_COMMENT = re.compile(r"//!|/\*!")
+COMMENTS = DocComments(
+    begin=r"///(?!/)|/\*\*(?![*/])",
+    gap="any",
+    every=True,
+    attribute=DOC_ATTRIBUTE,
+    inner=INNER_DOC_COMMENT.pattern,
+)
 # a macro that begins with an item, as `cfg_if!` and `proptest!`
 ITEMS = re.compile(
     rb"!(?<=\w!)\s*+\{(?=(?:\s|//[^\n]*+|#!?\[[^\]]*+\])*+(?:if\s+#\[|(?:pub\b\s*+(?:\([^)]*+\)\s*+)?)?"
@@ -117,26 +111,6 @@ def _without_generators(data: bytes) -> bytes:
     return GENERATOR.sub(instead, data)
 
 
-OUTLINE = Outline(
-    GRAMMAR,
-    functions=("function_item",),
-    prepare=_with_items,
-    repair=_without_generators,
-    heads=re.compile(rb"\b(?:(?P<container>impl|mod|trait)|fn|struct|enum|union)\b"),
-    scopes=named_scopes("{}_item", "struct enum union trait impl type")
-    | {"mod_item": "module", "macro_definition": "macro"},
-    comments=DocComments(
-        begin=r"///(?!/)|/\*\*(?![*/])",
-        gap="any",
-        every=True,
-        attribute=DOC_ATTRIBUTE,
-        inner=INNER_DOC_COMMENT.pattern,
-    ),
-    names={"impl_item": "type"},
-    keywords=KEYWORDS,
-)
-
-
 class Language(CodeLanguage):
     """Every name; `types` adds the names of types.
 
@@ -148,17 +122,40 @@ class Language(CodeLanguage):
     aliases = ("rs",)
     extensions = ("rs",)
     interpreters = ("rust-script",)
-    grammar = GRAMMAR
-    outline = OUTLINE
+    grammar = grammar_of(
+        "tree_sitter_rust",
+        take="identifier field_identifier shorthand_field_identifier metavariable",
+        skip="""
+            string_literal raw_string_literal char_literal line_comment block_comment lifetime
+            attribute_item inner_attribute_item
+            """,
+        type_names="type_identifier",
+        never=KEYWORDS,  # macros hold any word
+        keywords=SOFT,
+        opaque=OPAQUE,
+        reserved=(),
+    )
+    outline = Outline(
+        grammar,
+        functions=("function_item",),
+        prepare=_with_items,
+        repair=_without_generators,
+        heads=re.compile(rb"\b(?:(?P<container>impl|mod|trait)|fn|struct|enum|union)\b"),
+        scopes=named_scopes("{}_item", "struct enum union trait impl type")
+        | {"mod_item": "module", "macro_definition": "macro"},
+        comments=COMMENTS,
+        names={"impl_item": "type"},
+        keywords=KEYWORDS,
+    )
 
     def docstring(self, text: str) -> Span | None:
         """Return the span of the documentation at the start of the first function's body."""
         if not INNER_DOC_COMMENT.search(text):
             return None
         data = text.encode("utf-8")
-        items = parse(GRAMMAR.parser, data).root_node.named_children
+        items = parse(self.grammar.parser, data).root_node.named_children
         function = next((item for item in items if item.type == "function_item"), None)
-        inside = OUTLINE.comments.inside_body(function) if function else []
+        inside = COMMENTS.inside_body(function) if function else []
         span = [(inside[0].start_byte, inside[-1].end_byte)] if inside else []
         return next(iter(from_bytes(text, data, span)), None)
 

@@ -4,9 +4,16 @@ import re
 
 import tree_sitter
 
-from structkit.structure.code.grammar import blank_out
-from structkit.structure.code.languages import CodeLanguage, grammar_of
-from structkit.structure.code.outline import DocComments, Outline, Prepared, leads, named_scopes
+from structkit.structure.code import (
+    CodeLanguage,
+    DocComments,
+    Outline,
+    Prepared,
+    blank_out,
+    grammar_of,
+    leads,
+    named_scopes,
+)
 
 TYPES = [f"{kind}_definition" for kind in ("class", "enum", "given", "trait")]
 
@@ -32,13 +39,15 @@ class Language(CodeLanguage):
     """Every name; `types` adds the names of types."""
 
     extensions = ("scala", "sc", "sbt", "mill")
+    package_folders = ("scala",)
+    test_endings = ("Spec.scala",)
     interpreters = ("scala", "scala-cli", "amm")
     grammar = grammar_of(
         "tree_sitter_scala",
-        skip=(
-            "string interpolated_string_expression character_literal comment block_comment "
-            "using_directive"
-        ),
+        skip="""
+            string interpolated_string_expression character_literal comment block_comment
+            using_directive
+            """,
         type_names="type_identifier",
         types=(*(f"{kind}>identifier" for kind in TYPES), "type_parameters"),
         never="null super this",

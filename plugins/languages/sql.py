@@ -6,9 +6,15 @@ in any language: no name is taken there.
 
 import re
 
-from structkit.structure.code.grammar import BLOCK, overwrite
-from structkit.structure.code.languages import CodeLanguage, grammar_of
-from structkit.structure.code.outline import DocComments, Outline, Prepared
+from structkit.structure.code import (
+    BLOCK,
+    CodeLanguage,
+    DocComments,
+    Outline,
+    Prepared,
+    grammar_of,
+    overwrite,
+)
 
 DEFINITION_STATEMENTS = [
     f"create_{kind}"

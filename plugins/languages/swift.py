@@ -3,9 +3,17 @@
 import re
 from functools import partial
 
-from structkit.structure.code.grammar import BRACES, DOUBLE, blank_out, nested
-from structkit.structure.code.languages import CodeLanguage, grammar_of
-from structkit.structure.code.outline import DocComments, Outline, named_scopes
+from structkit.structure.code import (
+    BRACES,
+    DOUBLE,
+    CodeLanguage,
+    DocComments,
+    Outline,
+    blank_out,
+    grammar_of,
+    named_scopes,
+    nested,
+)
 
 NAMELESS = {f"{kind}_declaration": kind for kind in ("init", "deinit", "subscript")}
 
@@ -26,10 +34,10 @@ class Language(CodeLanguage):
     grammar = grammar_of(
         "tree_sitter_swift",
         take="simple_identifier",
-        skip=(
-            "line_string_literal multi_line_string_literal raw_string_literal regex_literal "
-            "comment multiline_comment attribute precedence_group_attributes"
-        ),
+        skip="""
+            line_string_literal multi_line_string_literal raw_string_literal regex_literal comment
+            multiline_comment attribute precedence_group_attributes
+            """,
         type_names="type_identifier",
         types="type_constraint",
         never="_ self Self init deinit subscript super defer fallthrough",

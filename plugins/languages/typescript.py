@@ -5,23 +5,19 @@ Types are names where only a type can be: annotations, generics, `interface Foo`
 other. Text with a closing tag is read as TSX.
 """
 
-from __future__ import annotations
-
 import tree_sitter_typescript
 
 from structkit.structure import Span
-from structkit.structure.code.grammar import Grammar
-from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.outline import Outline
+from structkit.structure.code import CodeLanguage, Grammar, Outline
 
 from . import _ecmascript
 
 # not here: words that are keywords in some places only (type, declare, readonly, async, get …)
-KEYWORDS = (
-    "await break case catch class const continue debugger default delete do else enum export "
-    "extends false finally for function if import in instanceof let new null return super switch "
-    "this throw true try typeof undefined var void while with yield"
-).split()
+KEYWORDS = """
+    await break case catch class const continue debugger default delete do else enum export
+    extends false finally for function if import in instanceof let new null return super switch
+    this throw true try typeof undefined var void while with yield
+    """.split()
 GRAMMAR, TSX = (
     Grammar(
         pointer,

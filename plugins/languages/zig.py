@@ -1,8 +1,14 @@
 """Zig: names of variables, functions, fields and types, which are values like any other."""
 
-from structkit.structure.code.grammar import DOUBLE, SINGLE
-from structkit.structure.code.languages import CodeLanguage, grammar_of
-from structkit.structure.code.outline import DocComments, Outline, named_scopes
+from structkit.structure.code import (
+    DOUBLE,
+    SINGLE,
+    CodeLanguage,
+    DocComments,
+    Outline,
+    grammar_of,
+    named_scopes,
+)
 
 
 class Language(CodeLanguage):

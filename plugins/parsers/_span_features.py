@@ -5,8 +5,6 @@ In a clone, `python -m experiments.span_parser` trains one.
 Tests: tests/structure/trees/span_parser/test_span_parser.py.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import lru_cache

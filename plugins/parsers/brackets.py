@@ -1,7 +1,5 @@
 """Existing trees: Penn Treebank brackets in a field."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from structkit import plugin

@@ -17,7 +17,13 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from posixpath import splitext
 
-from structkit.collecting.kinds import GENERATED_NAME, LOCK_FILES, NOTEBOOK, named_language
+from structkit.collecting.kinds import (
+    GENERATED_NAME,
+    LOCK_FILES,
+    NOTEBOOK,
+    declared_by_languages,
+    named_language,
+)
 from structkit.searching import Kind
 from structkit.searching.words import name_parts
 
@@ -54,10 +60,9 @@ def _words(text: str) -> frozenset[str]:
 
 
 # below these, names of folders are those of packages, whatever words they have
-PACKAGES = re.compile(r"(?:^|/)src/(?:[^/]+/)?(?:java|kotlin|scala|groovy|clojure)(?=/)")
-PACKAGES_OF_JVM = re.compile(
-    r"(?:^|/)(?=(?:com|org|net|io|edu|dev)/.*\.(?:java|kt|kts|scala|groovy|clj)$)"
-)
+PACKAGE_FOLDERS = ["groovy", "clojure", *declared_by_languages("package_folders")]
+PACKAGES = re.compile(rf"(?:^|/)src/(?:[^/]+/)?(?:{'|'.join(PACKAGE_FOLDERS)})(?=/)")
+DOMAIN = re.compile(r"(?:^|/)(?=(?:com|org|net|io|edu|dev)/)")
 # `androidTest` of Gradle, `Serilog.Tests`, `integration-tests`, `test-native-image`
 TEST_FOLDER = re.compile(r"[a-z.]Tests?$|^tests?[-_]|[-_]tests?$")
 
@@ -72,7 +77,9 @@ def folders_and_name(path: str) -> tuple[tuple[str, ...], str]:
     (('app', 'src', 'main', 'java'), 'pool')
     """
     place = PurePosixPath(path)
-    packages = PACKAGES.search(path) or PACKAGES_OF_JVM.search(path)
+    packages = PACKAGES.search(path)
+    if not packages and named_language(path) in PACKAGE_FOLDERS:
+        packages = DOMAIN.search(path)
     telling = PurePosixPath(path[: packages.end()]) if packages else place.parent
     folders = tuple(
         "test" if TEST_FOLDER.search(folder) else folder.lower() for folder in telling.parts
@@ -90,7 +97,9 @@ PATH_KINDS = {
         re.compile(r"^tests?(_|$)|_tests?$|^mocks?_|_mocks?$|^bench_|_bench(mark)?$"),
         (
             *(f"{mark}spec.{ending}" for mark in "._" for ending in "rb js jsx ts tsx lua".split()),
-            *(f"Spec.{ending}" for ending in "groovy hs kt scala".split()),
+            "Spec.groovy",
+            "Spec.hs",
+            *declared_by_languages("test_endings"),
         ),
         re.compile(
             r"""

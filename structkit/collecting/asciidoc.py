@@ -3,8 +3,6 @@
 Tests: tests/collecting/test_asciidoc.py.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections import Counter

@@ -5,8 +5,6 @@ Source: EPUB 3.3, sections 4.2 (container) and 5 (package document).
 Tests: tests/collecting/test_archives.py.
 """
 
-from __future__ import annotations
-
 import posixpath
 import zipfile
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ A record, or a member of a gzip file, may be cut or damaged: reading goes on at 
 Tests: tests/collecting/test_archives.py.
 """
 
-from __future__ import annotations
-
 import io
 import logging
 import re

@@ -249,6 +249,11 @@ def _languages() -> list[tuple[str, Signs]]:
     return [(plugin.name, plugin.signs) for plugin in plugins() if plugin.kind == "language"]
 
 
+def declared_by_languages(sign: str) -> list[str]:
+    """Return what all languages declare as one of their signs."""
+    return [each for _, signs in _languages() for each in getattr(signs, sign)]
+
+
 @cache
 def _extensions() -> dict[str, str]:
     """Return the language of each extension and whole name; plugins take precedence."""

@@ -159,8 +159,8 @@ def _well_formed(text: str) -> str:
 
 
 def _cell_magic(cell: NotebookCell) -> str:
-    """Return the language that the first line gives a cell, as in `%%bash`; empty if none."""
+    """Return the language that the first line gives a cell, as in `%%perl`; empty if none."""
     name = re.match(r"%%([\w!]+)", cell.lines[0][0])
     if name is None or name[1] in TRANSPARENT_MAGICS:
         return ""
-    return name[1].replace("!", "bash")
+    return name[1].replace("!", "sh")

@@ -3,8 +3,6 @@
 Tests: tests/collecting/test_restructured.py.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from functools import cached_property

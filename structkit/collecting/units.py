@@ -40,7 +40,7 @@ from structkit.collecting.pages import HtmlPage, MarkdownPage, Page
 from structkit.collecting.restructured import Restructured
 from structkit.collecting.walking import Found, LeftOut, Source, readable_path
 from structkit.errors import UserError, flag, program
-from structkit.extras import EXTRAS, MissingPackage, install
+from structkit.extras import LANGUAGES, MissingPackage, install
 from structkit.processes import Child, group_by_size
 from structkit.progress import say
 from structkit.records import fields
@@ -151,7 +151,7 @@ def _function_units(text: str, kind: ContentKind, units: Units) -> Iterator[Name
 
 def _chunk_units(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUnit]:
     # without a grammar it is cut as text
-    program = None if _lacks_grammar(kind) else _program(text, kind)
+    program = None if _missing_grammars(kind) else _program(text, kind)
     lines = _text_lines(text)
     root = program.tree.root_node if program else None
     definitions = program.definitions if program else []
@@ -204,24 +204,23 @@ def _page_units(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUni
 
 
 @cache
-def _lacks_grammar(kind: ContentKind) -> bool:
-    """Return whether files of a kind are code whose grammar is not installed."""
-    if kind.name != CODE_CONTENT:
-        return False
-    try:
-        outline_of(kind.language)
-    except MissingPackage:
-        return True
-    return False
+def _missing_grammars(kind: ContentKind) -> tuple[str, ...]:
+    """Return the package of a grammar that files of a kind need, if it is not installed."""
+    if kind.name == CODE_CONTENT:
+        try:
+            outline_of(kind.language)
+        except MissingPackage as error:
+            return error.packages
+    return ()
 
 
 def say_what_lacks_grammars(endings: Iterable[str]) -> None:
     """Say which languages of files are read as text, and how to install their grammars."""
-    kinds = (content_kind(f"file{ending}", "") for ending in endings)
-    languages = sorted({kind.language for kind in kinds if _lacks_grammar(kind)})
-    if languages:
-        remedy = f"the extra languages has grammars: {install(*EXTRAS['languages'])}"
-        say(f"read as text: {', '.join(languages)}; {remedy}")
+    kinds = (content_kind(f"file{ending}", "") for ending in sorted(endings))
+    missing = {kind.language: grammar for kind in kinds for grammar in _missing_grammars(kind)}
+    if missing:
+        remedy = f"the extra {LANGUAGES} has grammars: {install(*missing.values())}"
+        say(f"read as text: {', '.join(missing)}; {remedy}")
 
 
 def _program(text: str, kind: ContentKind) -> ParsedText | None:

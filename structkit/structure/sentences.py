@@ -3,21 +3,20 @@
 Tests: tests/collecting/test_units.py.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
 END = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s|$)|[。！？]+[」』”’]*")
-LAST_WORD = re.compile(r"\S*$")
 OPENING_MARKS = "\"'“‘«([{"
 # a line that begins a new paragraph
 ITEM = re.compile(r"[ \t]*(?:[-*+•·]|\d{1,3}[.)])[ \t]+\S")
 ABBREVIATIONS = frozenset(
-    "adj adv al approx apr assn aug ave bros ca capt cf co col corp dec dept diff dr e.g ed eds "
-    "eg eqn esp est et etc feb fri gen gov hon i.e ie inc jan jr jul jun lt ltd mar max messrs "
-    "min misc mon mr mrs ms mt n.b nb nov oct op pres prof pt pub ref refs rep reps resp rev rs "
-    "sat sen sens sep sept sgt sr st sun tel thu tue u.k u.s univ v vs wed".split()
+    """
+    adj adv al approx apr assn aug ave bros ca capt cf co col corp dec dept diff dr e.g ed eds eg
+    eqn esp est et etc feb fri gen gov hon i.e ie inc jan jr jul jun lt ltd mar max messrs min
+    misc mon mr mrs ms mt n.b nb nov oct op pres prof pt pub ref refs rep reps resp rev rs sat sen
+    sens sep sept sgt sr st sun tel thu tue u.k u.s univ v vs wed
+    """.split()
 )
 # abbreviations only before a number: otherwise they may be words
 NUMBERED_ABBREVIATIONS = frozenset(

@@ -3,8 +3,6 @@
 Tests: tests/commands/test_mask_entities.py.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Collection, Sequence

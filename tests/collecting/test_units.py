@@ -12,10 +12,9 @@ from structkit.collecting.chunks import cut_lines
 from structkit.collecting.kinds import EXTENSIONS_WITHOUT_PLUGIN, content_kind
 from structkit.collecting.units import UNITS, Collector, Units
 from structkit.collecting.walking import LeftOut, Source
-from structkit.extras import EXTRAS
 from structkit.registry import load, plugins
 from structkit.structure.sentences import sentences
-from tests.structure.code.sources import cases
+from tests.structure.code.sources import EXTRA, cases
 
 FOLDER = Path("fixtures/collect")
 FILES = sorted(path for part in ("src", "docs") for path in (FOLDER / part).iterdir())
@@ -40,8 +39,7 @@ def test_golden(path, unit, golden):
 
 def test_every_language_with_trees_has_a_golden():
     """But for those of the extra `languages`, whose functions are in fixtures/languages."""
-    extra = {each.removeprefix("tree-sitter-") for each in EXTRAS["languages"]}
-    of_code = [each for each in plugins() if each.kind == "language" and each.name not in extra]
+    of_code = [each for each in plugins() if each.kind == "language" and each.name not in EXTRA]
     outlined = {plugin.name for plugin in of_code if plugin.load().outline}
     shown = {record["language"] for path in CODE for record in records(path, unit="function")}
     assert outlined == shown

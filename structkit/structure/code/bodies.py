@@ -3,8 +3,6 @@
 Tests: tests/structure/code/test_sweep.py.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple

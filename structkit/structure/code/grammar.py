@@ -3,8 +3,6 @@
 A few kilobytes of odd code can keep a grammar busy for hours: parsing gives up in time.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from time import monotonic, thread_time

@@ -19,8 +19,10 @@ MAX_SCOPES = 16  # containers of a definition to name: generated code may have t
 MAX_NAME_CHARACTERS = 200
 # kinds of nodes that lead to a definition and belong to it
 ATTRIBUTES = frozenset(
-    "attribute_item inner_attribute_item attribute_list attribute_declaration attribute_specifier "
-    "decorator annotation marker_annotation annotated_expression".split()
+    """
+    attribute_item inner_attribute_item attribute_list attribute_declaration attribute_specifier
+    decorator annotation marker_annotation annotated_expression
+    """.split()
 )
 # what the first comment of a file says if it is about the file
 FILE_COMMENT = re.compile(

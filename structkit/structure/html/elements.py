@@ -6,8 +6,6 @@ by its own end tag, and in texts `&`, `<` and `>` are references. No parser is n
 Tests: tests/structure/html/test_html_laws.py.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

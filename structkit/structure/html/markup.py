@@ -3,8 +3,6 @@
 Tests: tests/structure/html/test_html_laws.py.
 """
 
-from __future__ import annotations
-
 import html
 import re
 import sys

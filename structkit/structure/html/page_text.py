@@ -3,8 +3,6 @@
 Tests: tests/collecting/test_sections.py.
 """
 
-from __future__ import annotations
-
 import html as entities
 import re
 from bisect import bisect_left

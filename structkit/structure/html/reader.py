@@ -4,8 +4,6 @@ The events of a parser, relevant texts and tags, become a document in one pass. 
 libxml2's are at most 2,048 deep and lose deeper nodes.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Tables: the text of each row, with the labels of its columns."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator, Sequence

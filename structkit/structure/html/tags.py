@@ -3,8 +3,6 @@
 Tests: tests/structure/html/test_html_laws.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from structkit.errors import flag, wrong_usage
@@ -12,29 +10,29 @@ from structkit.errors import flag, wrong_usage
 # tags that a browser starts on a new line or cell (HTML standard, section 15.3), and those that it
 # draws as a box within a line: words at the two sides are not one word
 SEPARATORS = frozenset(
-    (
-        "address article aside audio blockquote body br button canvas caption center col colgroup "
-        "dd details dialog dir div dl dt embed fieldset figcaption figure footer foreignobject "
-        "form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html iframe img input isindex "
-        "legend li listing main map marquee menu meter mtable mtd mtr nav object ol optgroup "
-        "option p plaintext pre progress search section select summary svg table tbody td text "
-        "textarea tfoot th thead title tr ul video xmp"
-    ).split()
+    """
+        address article aside audio blockquote body br button canvas caption center col colgroup
+        dd details dialog dir div dl dt embed fieldset figcaption figure footer foreignobject form
+        frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html iframe img input isindex
+        legend li listing main map marquee menu meter mtable mtd mtr nav object ol optgroup option
+        p plaintext pre progress search section select summary svg table tbody td text textarea
+        tfoot th thead title tr ul video xmp
+        """.split()
 )
 
 # elements that no browser with scripts shows as text
 SILENT_ELEMENTS = frozenset(
-    (
-        "annotation annotation-xml audio canvas datalist defs desc iframe metadata noembed "
-        "noframes noscript script style symbol template video"
-    ).split()
+    """
+        annotation annotation-xml audio canvas datalist defs desc iframe metadata noembed noframes
+        noscript script style symbol template video
+        """.split()
 )
 
 VOID_ELEMENTS = frozenset(
-    (
-        "area base basefont bgsound br col embed frame hr img input isindex keygen link meta param "
-        "source track wbr"
-    ).split()
+    """
+        area base basefont bgsound br col embed frame hr img input isindex keygen link meta param
+        source track wbr
+        """.split()
 )
 
 # elements that may end without an end tag, or hold the whole page until a script has run
@@ -42,10 +40,10 @@ UNBOUNDED_ELEMENTS = frozenset("body dd dt html li optgroup option p td th tr".s
 
 # elements that a start tag ends, if it is the innermost open one (HTML standard, section
 # 13.2.6.4.7): libxml2 knows a part of it
-_PARAGRAPH_ENDS = (
-    "address article aside blockquote center details dialog dir div dl fieldset figcaption figure "
-    "footer header hgroup main menu nav ol p search section summary ul"
-)
+_PARAGRAPH_ENDS = """
+    address article aside blockquote center details dialog dir div dl fieldset figcaption figure
+    footer header hgroup main menu nav ol p search section summary ul
+    """
 HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 ENDED_BY_START = {
     **dict.fromkeys(_PARAGRAPH_ENDS.split(), frozenset(("p",))),
@@ -68,10 +66,10 @@ STRUCTURE = tuple(
 # tags that a tokenizer may keep whole
 TAG_TOKENS = tuple(tag for name in STRUCTURE for tag in (f"<{name}>", f"</{name}>"))
 
-PHRASE_TAGS = (
-    "a abbr b big cite code data del dfn em font i ins kbd mark q s samp small span strike strong "
-    "sub sup time tt u var"
-)
+PHRASE_TAGS = """
+    a abbr b big cite code data del dfn em font i ins kbd mark q s samp small span strike strong
+    sub sup time tt u var
+    """
 FORM_TAGS = (
     "button fieldset form label legend meter optgroup option output progress select textarea"
 )

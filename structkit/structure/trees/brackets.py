@@ -3,8 +3,6 @@
 Nothing here is recursive: a tree may be as deep as it likes.
 """
 
-from __future__ import annotations
-
 import re
 from array import array
 from collections.abc import Iterator, Sequence

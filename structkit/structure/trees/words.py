@@ -7,8 +7,6 @@ gives up on a text when a busy machine is slow to split it.
 Tests: tests/structure/trees/test_trees.py.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import pairwise

@@ -5,14 +5,17 @@ in files of its own, `functions/`, `cases/`, and `sweep/`.
 """
 
 import re
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 
-from structkit.extras import EXTRAS
-
 LANGUAGES = Path("fixtures/languages")
+PROJECT = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]
 # those of the extra `languages`
-EXTRA = [package.removeprefix("tree-sitter-") for package in EXTRAS["languages"]]
+EXTRA = [
+    package.removeprefix("tree-sitter-").partition(">")[0]
+    for package in PROJECT["optional-dependencies"]["languages"]
+]
 ABSENT = {each for each in EXTRA if not find_spec(f"tree_sitter_{each}")}
 CODE = (
     *("c", "cpp", "csharp", "go", "java", "javascript", "php", "python", "ruby", "rust"),
