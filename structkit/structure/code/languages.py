@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, ClassVar
 
 from structkit.errors import UserError
-from structkit.extras import require
+from structkit.extras import LANGUAGES, require
 from structkit.records.jsonl import Record
 from structkit.registry import Contract, canonical, configure, implied, load, names
 from structkit.settings import settings_class
@@ -67,7 +67,7 @@ class CodeLanguage(Language):
 
 def grammar_of(package: str, **parts: Any) -> Grammar:
     """Return the grammar of a package of the extra `languages`, with what most languages have."""
-    pointer = require(package, "languages").language()
+    pointer = require(package, LANGUAGES).language()
     usual = {"take": ("identifier",), "reserved": words(pointer), "opaque": OPAQUE}
     return Grammar(pointer, **{**usual, **parts})
 
