@@ -179,10 +179,16 @@ POOLS = {"pooled": LANGUAGES, "renamed": [f"renamed-{each}" for each in LANGUAGE
 kept_once = cache(kept)
 
 
-def seeds_of(name, content, system, on):
+@cache
+def report(name):
+    return orjson.loads((REPORTS / f"{name}.json").read_bytes())
+
+
+@cache
+def seeds_of(name, system, on):
     """A system's values by seed, from the values of each query where a report has them."""
     path = REPORTS / f"{name}.json"
-    row = next(each for each in content["rows"] if each["system"] == system)
+    row = next(each for each in report(name)["rows"] if each["system"] == system)
     if not beside(path).exists() or on == "Score":  # a mean of correlations
         return row.get(f"{on}_seeds")
     of_seed = {}
@@ -196,9 +202,10 @@ def seeds_of(name, content, system, on):
     return None if "" in means else means
 
 
+@cache
 def measure_again(name, system, against, on):
     """A difference's ends, p-value and reason for doubt, computed from the report alone."""
-    content = orjson.loads((REPORTS / f"{name}.json").read_bytes())
+    content = report(name)
     values, stated, asked = {}, [], None
     for each in content["comparisons"]:
         pair = each["system"], each["against"]
@@ -214,7 +221,7 @@ def measure_again(name, system, against, on):
         freedom = each.get("degrees", 10**9)
         errors, lacking = [(half / t.ppf(0.975, freedom), freedom)], ""
         trained = [one for one in pair if not re.match(r"(bm25|start)(-|$)|words$", one)]
-        seeded = [seeds_of(name, content, one, measured) for one in trained]
+        seeded = [seeds_of(name, one, measured) for one in trained]
         if len(trained) == 2 and all(seeded) and seeded[0].keys() == seeded[1].keys() > {"0"}:
             ours, theirs = ([one[seed] for seed in seeded[0]] for one in seeded)
             errors.append(
