@@ -44,7 +44,7 @@ def without_nul(documents_of):
     }
 
 
-@settings(max_examples=500)
+@settings(max_examples=120)
 @given(run=RUNS, qrels=QRELS)
 def test_values_are_those_of_ir_measures(run, qrels):
     scores = {query_id: by_rank(run[query_id]) for query_id in run if query_id in qrels}
