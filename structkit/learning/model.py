@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence, Sized
 from typing import Any, ClassVar
 
 from structkit.embeddings.vectors import Floats, Vectors
+from structkit.errors import UserError
 from structkit.learning.tokens import Chunk, Tokenizing, Truncation
 from structkit.records.jsonl import Record
 
@@ -81,6 +82,10 @@ class TokenModel(Model):
 
     def chunks(self, text: str, side: str, size: int) -> list[Chunk]:
         return self.tokenizing.chunks(text, side, size)
+
+
+class UnreadableText(UserError):
+    """Error of one text of several: an engine does not know the records that they are of."""
 
 
 class Engine(ABC):

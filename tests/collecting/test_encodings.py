@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import webencodings
 from html5lib._inputstream import HTMLBinaryInputStream
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from structkit.collecting.encodings import decode
@@ -185,10 +185,14 @@ BITS = st.one_of(
 
 
 @given(st.lists(BITS, max_size=8).map("".join))
+@example('<!--><meta charset="koi8-r">')
+@example('<!---><meta charset="koi8-r">--><meta charset="latin1">')
 def test_random_pages_declare_what_they_declare_to_html5lib(page):
     # html5lib also asks the content type where the charset is unknown; the standard does not
     data = re.sub(r'(?i)(\scharset\s*=\s*)"(bogus|)"', r'\1"koi8-r"', page).encode() + b"\n" + WORD
-    stream = HTMLBinaryInputStream(data, default_encoding="windows-1252", useChardet=False)
+    # the marks of a comment's begin may be those of its end, which html5lib does not see
+    theirs = re.sub(b"<!--(?=-?>)", b"<!---->", data)
+    stream = HTMLBinaryInputStream(theirs, default_encoding="windows-1252", useChardet=False)
     assert webencodings.decode(data, stream.charEncoding[0].name)[0] == decode(data, "html")
 
 

@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import tarfile
 import zipfile
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 import orjson
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from structkit.collecting.units import UNITS as READERS
@@ -80,6 +81,8 @@ def made(path="project", unit=None, chars=40, **flags) -> tuple[list[Record], li
 
 @SOME
 @given(TREES, st.integers(1, 60))
+@example({"a.js": b"0\r\n"}, 1)
+@example({"a.js": b"0\r1\r\n2\n"}, 1)
 def test_chunks_cover_every_line_that_is_not_blank_once(tree, chars):
     with written(tree):
         found, left = made(unit="chunk", chars=chars)
@@ -87,7 +90,7 @@ def test_chunks_cover_every_line_that_is_not_blank_once(tree, chars):
     assert {record["path"] for record in found} == set(texts)
     assert not {each.path for each in left} & set(texts)
     for path, whole in texts.items():
-        lines = content(whole).split("\n")
+        lines = re.split("\r\n?|\n", content(whole))
         chunks = [record for record in found if record["path"] == path]
         covered = [
             row for chunk in chunks for row in range(chunk["lines"][0], chunk["lines"][1] + 1)
@@ -95,7 +98,8 @@ def test_chunks_cover_every_line_that_is_not_blank_once(tree, chars):
         assert covered == sorted(set(covered))
         assert {row for row, line in enumerate(lines, 1) if line.strip()} <= set(covered)
         for chunk in chunks:
-            assert content(chunk) == "\n".join(lines[chunk["lines"][0] - 1 : chunk["lines"][1]])
+            covered_lines = lines[chunk["lines"][0] - 1 : chunk["lines"][1]]
+            assert re.split("\r\n?|\n", content(chunk)) == covered_lines
 
 
 def content(record):

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from structkit.collecting.kinds import content_kind
@@ -137,6 +137,9 @@ def test_xhtml_is_xml_by_its_name_or_its_type(path, media, xml):
 
 
 @given(FRAGMENTS)
+@example(";<a</dd>;")  # one tag, as is the next
+@example("a<i </p>b")
+@example("a</i</p>b")
 def test_no_word_is_lost_in_any_order_of_tags(html):
     if not re.search("<(plaintext|frameset|title)|\x02", html):
         check(html)

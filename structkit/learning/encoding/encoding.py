@@ -34,7 +34,7 @@ from structkit.learning.folders import (
     not_finite_error,
 )
 from structkit.learning.metadata import has_metadata, is_multi_vector, plain_metadata, read_metadata
-from structkit.learning.model import Engine, Model
+from structkit.learning.model import Engine, Model, UnreadableText
 from structkit.learning.static import StaticEncoder, normalized
 from structkit.learning.tokens import batches_of
 from structkit.processes import group_by_size
@@ -292,14 +292,23 @@ class Encoding:
                 yield rows, embeddings
 
     def window(self, window: Window) -> EmbeddedRows:
-        """Return the rows of some records, and their embeddings (rows, dim)."""
+        """Return the rows of some records, and their embeddings (rows, dim).
+
+        Errors: a text that the model cannot read, with the id of its record.
+        """
         embed = {
             "": self._whole,
             "chunk": self._chunks,
             "tokens": self._tokens,
             "elements": self._elements,
         }.get(self.part, self._nodes)
-        return self.earlier.complete(window, embed) if self.earlier else embed(window)
+        try:
+            return self.earlier.complete(window, embed) if self.earlier else embed(window)
+        except UnreadableText as error:
+            if len(window) > 1:
+                for record in window:
+                    self.window([record])
+            raise error.at(f'record "{window[0].id}"') from None
 
     def _whole(self, window: Sequence[ReadRecord]) -> EmbeddedRows:
         rows = [record.row() for record in window]

@@ -28,7 +28,7 @@ from structkit.learning.encoding.exported import (
     new_export,
 )
 from structkit.learning.folders import TOKENIZER_FILE, not_finite_error
-from structkit.learning.model import Engine
+from structkit.learning.model import Engine, UnreadableText
 from structkit.learning.training.devices import (
     TorchModel,
     chosen_device,
@@ -116,13 +116,14 @@ class TorchEngine(Engine):
                         raise
                     # as Funnel, whose layers halve the states of an empty text to none
                     shortest = min(map(len, inputs))
-                    problem = f"the model cannot read a text of {shortest} to {longest} tokens"
-                    raise UserError(problem, "leave it out, or use another model") from None
+                    sizes = f"{shortest} to {longest}" if shortest < longest else longest
+                    problem = f"the model cannot read a text of {sizes} tokens"
+                    raise UnreadableText(problem, "leave it out, or use another model") from None
             if self.model.device.type == "cuda":
                 torch.cuda.empty_cache()  # frees blocks of other sizes
             if size == 1:
                 problem = f"there is not enough memory for a text of {longest:,} tokens"
-                raise UserError(problem, f"lower {flag('length')}, or use a smaller model")
+                raise UnreadableText(problem, f"lower {flag('length')}, or use a smaller model")
             size = -(-size // 2)
             self.fitting_tokens = size * longest
             say(

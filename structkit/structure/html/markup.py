@@ -71,6 +71,7 @@ _RARE = rf"""<(?:
     | xmp\b
     | !\[CDATA
     | (?:{"|".join(sorted(OPENED_BY_START))})\b[^>]*/>        # a start tag that looks closed
+    | /?[a-z][^<>"']*+<                                      # a tag with another one's sign in it
     )"""
 # for small letters, and for any: the first are faster, and capitals are rare
 GLUED, RARE = ([re.compile(each, re.X), re.compile(each, re.X | re.I)] for each in (_GLUED, _RARE))

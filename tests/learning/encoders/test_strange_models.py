@@ -69,6 +69,16 @@ def test_a_text_that_a_model_cannot_read_is_an_error(tmp_path, name, more, said)
         encoding_of(str(folder), engine="torch", pooling="mean").embed(["", "a b c"])
 
 
+@pytest.mark.parametrize("unread", ["x", "z"])
+def test_a_text_that_a_model_cannot_read_is_named_by_its_record(tmp_path, here, unread):
+    folder = plain_folder(tmp_path / "model", random_model("Funnel", MIXING["Funnel"]))
+    lines = [{"id": name, "text": "" if name == unread else "a b c"} for name in "xyz"]
+    flags = ["--engine", "torch", "--pooling", "mean", "-m", folder]
+    done = here("encode", *flags, input="".join(json.dumps(line) + "\n" for line in lines))
+    assert done.returncode == 1
+    assert f'record "{unread}": the model cannot read a text of 2 tokens' in done.stderr.decode()
+
+
 @pytest.mark.parametrize("name", ["Bert", "MPNet", "ModernBert", "Llama", "XLNet", "T5"])
 def test_padding_changes_no_other_kind(tmp_path, name):
     folder = plain_folder(tmp_path / "model", model(name), specials=name not in zoo.DECODERS)
