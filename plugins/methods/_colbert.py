@@ -1,7 +1,5 @@
 """ColBERT's model and its scores."""
 
-from __future__ import annotations
-
 import string
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """The training of SEAL: element-aware alignment, structure-aware learning."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -5,8 +5,6 @@ Principal components and weights by token frequency are as in model2vec
 transformers than ours. Frequent words of the records become one token each.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Fewer rows of a text: similar ones become their mean. Tests: tests/embeddings/test_pooling.py."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform

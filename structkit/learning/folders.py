@@ -3,8 +3,6 @@
 A model is a local folder, the package of an extra, or on the model hub.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

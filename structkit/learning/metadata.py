@@ -8,8 +8,6 @@ Transformer, its Pooling, and later modules, Dense and Normalize. Source: senten
 Tests: tests/learning/test_sentence_folders.py.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -5,8 +5,6 @@ The engines are in `learning/encoding`.
 Tests: tests/learning/encoders/test_encoders.py.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence, Sized
 from typing import Any, ClassVar

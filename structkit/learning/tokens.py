@@ -3,8 +3,6 @@
 Tests: tests/learning/test_static.py.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """CodeSearchNet with the column names of the Hugging Face hub."""
 
-from __future__ import annotations
-
 from ...formats import codesearchnet
 
 

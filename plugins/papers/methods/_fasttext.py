@@ -4,8 +4,6 @@ Source: Bojanowski et al. 2017, "Enriching Word Vectors with Subword Information
 (https://aclanthology.org/Q17-1010).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self

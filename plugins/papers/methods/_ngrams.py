@@ -1,7 +1,5 @@
 """The n-grams of a word's characters, in buckets as fastText has them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 MIN_NGRAM_CHARACTERS = 3  # fastText's defaults

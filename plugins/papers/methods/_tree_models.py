@@ -4,8 +4,6 @@ Both embed the words of a batch, go up to the roots and down again. Source: Oppe
 "StrAE", section 4 and table 5.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -11,8 +11,6 @@ Not reproduced, because they are bugs: everything after a comment is lost (Pytho
 spaces between them; plain-text descriptions are dropped; a stale sentinel where nothing is masked.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

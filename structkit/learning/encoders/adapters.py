@@ -6,8 +6,6 @@ A and B are trained, (rank, in) and (out, rank); B begins with zeros. Source: Hu
 2106.09685). Tests: tests/learning/encoders/test_adapters.py.
 """
 
-from __future__ import annotations
-
 import warnings
 from copy import deepcopy
 from pathlib import Path

@@ -3,8 +3,6 @@
 Tests: tests/learning/encoders/test_grad_cache.py, tests/learning/encoders/test_teachers.py.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import nullcontext

@@ -5,8 +5,6 @@ It is trained, written to a model folder, and read from one for `encode` and `se
 Tests: tests/learning/encoders/test_encoders.py.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext

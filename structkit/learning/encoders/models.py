@@ -4,8 +4,6 @@ A pretrained one is loaded whole, or raises one clear error. One from scratch ha
 is trained on the records themselves. Tests: tests/learning/encoders/test_start_models.py.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import re

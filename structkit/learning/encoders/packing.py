@@ -1,7 +1,5 @@
 """Batches without padding, in which BERT and similar models compute on a CPU."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import groupby

@@ -5,8 +5,6 @@ Each follows sentence-transformers 6.2, `base/modules/transformer.py`.
 Tests: tests/learning/encoders/test_start_models.py.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@ Sources: ColBERT (arXiv 2004.12832), section 3.2; sentence-transformers 6.2,
 `multi_vector_encoder/modules`. Tests: tests/learning/encoders/test_rows.py.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -3,8 +3,6 @@
 Tests: tests/commands/test_encode.py.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

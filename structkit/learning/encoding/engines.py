@@ -5,8 +5,6 @@ if the export agrees with torch on sample texts, it computes that model from the
 decides, so that equal runs have equal bits. Tests: tests/learning/encoding/test_exported.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Encoders that were exported: computed without torch by ONNX Runtime or OpenVINO, and cached."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -3,8 +3,6 @@
 Tests: tests/learning/test_sentence_folders.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

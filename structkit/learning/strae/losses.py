@@ -5,8 +5,6 @@ Scores exist only in blocks of rows, and the gradients are computed together wit
 Tests: tests/learning/strae/test_strae.py.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -9,8 +9,6 @@ Explicit Structure" (https://aclanthology.org/2023.emnlp-main.469), table 1; app
 Tests: tests/learning/strae/test_strae.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from math import sqrt
 from typing import Any

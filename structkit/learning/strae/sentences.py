@@ -3,8 +3,6 @@
 Tests: tests/learning/strae/test_final_punct.py.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The cross-entropy has scores only in blocks of rows, and computes its gradients 
 loss. StrAE's dropout takes four draws of each random number, in a quarter of `bernoulli_`'s time.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -5,8 +5,6 @@ Records come from a pipe or files; they are read once, then again in any order.
 Tests: tests/commands/test_train.py, tests/learning/training/test_train_settings.py.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import os

@@ -6,8 +6,6 @@ negatives, and gradients are added up: without dropout, the result equals one pr
 Tests: tests/learning/training/test_devices.py, tests/test_reproducibility.py.
 """
 
-from __future__ import annotations
-
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence

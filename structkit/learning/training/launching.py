@@ -4,8 +4,6 @@ For `--nproc` it runs in the process of the user, on one machine; for several ma
 starts it: `torchrun … -m structkit train`. A process that fails ends all others.
 """
 
-from __future__ import annotations
-
 import logging
 import multiprocessing
 import os

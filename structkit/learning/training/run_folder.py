@@ -4,8 +4,6 @@ Tests: tests/learning/training/test_resume.py, tests/learning/training/test_full
 tests/learning/training/test_held_out.py.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil
