@@ -4,6 +4,7 @@ Tests: tests/structure/code/test_languages.py.
 """
 
 import re
+from functools import partial
 
 import tree_sitter
 
@@ -14,6 +15,7 @@ from structkit.structure.code import (
     SINGLE,
     DocComments,
     Grammar,
+    Outline,
     nested,
     owner_and_name,
 )
@@ -59,6 +61,13 @@ WRAPPER = re.compile(
 CLOSURES = ("arrow_function", "function_expression", "generator_function")
 WRAPPED = ("call_expression", "parenthesized_expression", "as_expression", "satisfies_expression")
 
+grammar = partial(
+    Grammar,
+    take=NAMES,
+    never="constructor",  # a method that the language names
+    keywords=KEYWORDS,
+    opaque=OPAQUE,
+)
 CLASSES = {
     "class_declaration": "class",
     "class name: (_)": "class",
@@ -169,4 +178,13 @@ JSDOC = DocComments(
     gap="any",
     skip=SKIP,
     overloads=("function_signature", "method_signature"),
+)
+outline = partial(
+    Outline,
+    is_function=is_function,
+    comments=JSDOC,
+    split_name=split_name,
+    repair=with_plain_names,
+    around=AROUND,
+    members=MEMBERS,
 )

@@ -7,6 +7,7 @@ alone: every other character and line stays at its place.
 
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 
 import tree_sitter
@@ -21,6 +22,7 @@ from structkit.structure.code import (
     ByteSpan,
     Definition,
     DocComments,
+    Outline,
     ParsedText,
     Prepared,
     nested,
@@ -184,9 +186,6 @@ def place_of_name(node: tree_sitter.Node) -> ByteSpan | None:
     return start, _end_of_name(name)
 
 
-PLACES_OF_NAMES = dict.fromkeys(("function_definition", "type_definition"), place_of_name)
-
-
 def _end_of_name(name: tree_sitter.Node) -> int:
     while name.type == "qualified_identifier" and (inner := name.child_by_field_name("name")):
         name = inner
@@ -225,6 +224,15 @@ def is_function(node: tree_sitter.Node, program: ParsedText, parent: Definition 
     # a macro defines no function inside another
     of_macro = declarator.start_byte in program.macro_names
     return not of_macro and node.child_by_field_name("type") is not None
+
+
+outline = partial(
+    Outline,
+    comments=DOCUMENTATION,
+    names=dict.fromkeys(("function_definition", "type_definition"), place_of_name),
+    split_name=split_name,
+    is_function=is_function,
+)
 
 
 def _fill(match: re.Match[bytes]) -> bytes:

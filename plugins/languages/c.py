@@ -6,7 +6,7 @@ a type looks like a variable. The body of a macro is raw text: nothing in it is 
 
 import tree_sitter_c
 
-from structkit.structure.code import CodeLanguage, Outline, grammar_of, named_scopes, words
+from structkit.structure.code import CodeLanguage, grammar_of, named_scopes, words
 
 from . import _preprocessor
 
@@ -41,15 +41,11 @@ class Language(CodeLanguage):
         opaque=(*_preprocessor.DIRECTIVES, *_preprocessor.OPAQUE),
         reserved=(),
     )
-    outline = Outline(
+    outline = _preprocessor.outline(
         grammar,
         functions=("function_definition body: (_)",),
         scopes=named_scopes("{}_specifier body: (_)", "struct union enum")
         | {"type_definition": "type"},
-        comments=_preprocessor.DOCUMENTATION,
-        names=_preprocessor.PLACES_OF_NAMES,
-        split_name=_preprocessor.split_name,
-        is_function=_preprocessor.is_function,
         keywords=KEYWORDS,
         prepare=_preprocessor.preprocess,
     )

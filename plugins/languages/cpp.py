@@ -12,7 +12,6 @@ import tree_sitter_cpp
 
 from structkit.structure.code import (
     CodeLanguage,
-    Outline,
     blank_out,
     grammar_of,
     named_scopes,
@@ -95,15 +94,11 @@ class Language(CodeLanguage):
         repair=partial(blank_out, MACROS),
         reserved=(),
     )
-    outline = Outline(
+    outline = _preprocessor.outline(
         grammar,
         functions=("function_definition body: (_)", "function_definition (try_statement)"),
         scopes=named_scopes("{}_specifier body: (_)", "class struct union enum")
         | named_scopes("{}_definition", "namespace type"),
-        comments=_preprocessor.DOCUMENTATION,
-        names=_preprocessor.PLACES_OF_NAMES,
-        split_name=_preprocessor.split_name,
-        is_function=_preprocessor.is_function,
         keywords=KEYWORDS,
         prepare=partial(_preprocessor.preprocess, more=WORDS_OF_PLACES),
         around=("template_declaration",),

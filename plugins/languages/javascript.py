@@ -7,7 +7,7 @@ would be inside a class.
 
 import tree_sitter_javascript
 
-from structkit.structure.code import CodeLanguage, Outline, grammar_of, words
+from structkit.structure.code import CodeLanguage, words
 
 from . import _ecmascript
 
@@ -33,26 +33,16 @@ class Language(CodeLanguage):
     aliases = ("js", "jsx", "mjs", "ecmascript")
     extensions = ("js", "mjs", "cjs", "jsx")
     interpreters = ("node", "nodejs", "deno", "bun")
-    grammar = grammar_of(
-        "tree_sitter_javascript",
-        take=_ecmascript.NAMES,
+    grammar = _ecmascript.grammar(
+        tree_sitter_javascript.language(),
         skip="string template_string regex comment html_comment",
-        never="constructor",  # a method that the language names
-        keywords=_ecmascript.KEYWORDS,
         reserved=(*KEYWORDS, "undefined"),
         member=MEMBER,
-        opaque=_ecmascript.OPAQUE,
     )
-    outline = Outline(
+    outline = _ecmascript.outline(
         grammar,
         functions=_ecmascript.functions(grammar, "field_definition"),
-        is_function=_ecmascript.is_function,
         scopes=_ecmascript.CLASSES,
-        comments=_ecmascript.JSDOC,
         names={**_ecmascript.FIELDS, "field_definition": "property"},
-        split_name=_ecmascript.split_name,
-        repair=_ecmascript.with_plain_names,
-        around=_ecmascript.AROUND,
         keywords=KEYWORDS,
-        members=_ecmascript.MEMBERS,
     )

@@ -8,7 +8,7 @@ other. Text with a closing tag is read as TSX.
 import tree_sitter_typescript
 
 from structkit.structure import Span
-from structkit.structure.code import CodeLanguage, Grammar, Outline
+from structkit.structure.code import CodeLanguage
 
 from . import _ecmascript
 
@@ -19,18 +19,14 @@ KEYWORDS = """
     this throw true try typeof undefined var void while with yield
     """.split()
 GRAMMAR, TSX = (
-    Grammar(
+    _ecmascript.grammar(
         pointer,
-        take=_ecmascript.NAMES,
         skip="string template_string template_literal_type regex comment",
         type_names="type_identifier",
         types="new_expression>identifier extends_clause>identifier enum_declaration.name",
-        never="constructor",  # a method that the language names
-        keywords=_ecmascript.KEYWORDS,
         # parameters with a variance, which the grammar lacks
         type_text=(r"[<,]\s*(?:const\s+)?(?:(?:in|out)\s+){1,2}[\w$]+(?=\s*(?:[,>=]|extends\b))",),
         reserved=KEYWORDS,
-        opaque=_ecmascript.OPAQUE,
         member=(
             r"\s*(?:(?:public|private|protected|abstract|override|static|readonly)\s"
             r"|(?:async|get|set)\s+(?!function)[#\w$]+\s*[<(]|constructor\s*\()"
@@ -41,10 +37,9 @@ GRAMMAR, TSX = (
         tree_sitter_typescript.language_tsx(),
     )
 )
-OUTLINE = Outline(
+OUTLINE = _ecmascript.outline(
     GRAMMAR,
     functions=_ecmascript.functions(GRAMMAR, "public_field_definition"),
-    is_function=_ecmascript.is_function,
     scopes={
         **_ecmascript.CLASSES,
         "abstract_class_declaration": "class",
@@ -54,14 +49,9 @@ OUTLINE = Outline(
         "internal_module": "module",
         "module": "module",
     },
-    comments=_ecmascript.JSDOC,
     names=_ecmascript.FIELDS,
-    split_name=_ecmascript.split_name,
-    repair=_ecmascript.with_plain_names,
-    around=_ecmascript.AROUND,
     other=("</|/>", TSX),
     keywords=KEYWORDS,
-    members=_ecmascript.MEMBERS,
 )
 
 
