@@ -36,11 +36,18 @@ ANCHOR = re.compile(
     """,
     re.X,
 )
+# links, references, pictures, and marked text: all but their texts goes
 INLINE_MACRO = re.compile(
-    r"(?<!\S)(?:link:|xref:|https?://)[^\s\[\]]*\[([^\]]*)\]|<<[^<,>]*,?([^<>]*)>>"
+    r"""
+      (?<!\S) (?: link: | xref: | https?:// ) [^\s\[\]]* \[ ([^\]]*) \]
+    | << [^<,>]* ,? ([^<>]*) >>
+    | (?: image | icon ): [^\s\[\]]* \[ [^\]]* \]
+    | (?: \[ [^\[\]]* \] )? (?<!\w) \# ([^\s\#] (?: [^\#]* [^\s\#] )?) \# (?!\w)
+    """,
+    re.X,
 )
 TEXT_MARKS = re.compile(r"[`*]|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)")
-NOT_IN_ID = re.compile(r"[^ \w.-]")
+NOT_IN_ID = re.compile(r"[^ \w.-]| -- |\b--\b")  # a dash is no sign
 LIST_TERM = re.compile(r"\s*(\S.*?)::(?:\s+(\S)|$)")
 IN_LIST = re.compile(r"\s|[*.-]+\s|\d+\.\s|\+$")  # how a line begins that does not end a list
 # the border before a cell, with how often the cell is repeated, or its columns and rows
@@ -142,14 +149,16 @@ class AsciiDocPage(Page):
     def _plain(self, text: str) -> str:
         """Return a text of a line without anchors, marks and macros, attributes replaced."""
         text = ATTRIBUTE_REFERENCE.sub(lambda name: self._attributes.get(name[1], name[0]), text)
-        text = INLINE_MACRO.sub(lambda macro: macro[1] or macro[2] or "", ANCHOR.sub("", text))
+        text = INLINE_MACRO.sub(
+            lambda macro: macro[macro.lastindex] if macro.lastindex else "", ANCHOR.sub("", text)
+        )
         return " ".join(TEXT_MARKS.sub("", text).split())
 
     def _section_id(self, text: str) -> str:
         """Return the id that Asciidoctor makes of a title."""
         prefix = self._attributes.get("idprefix", "_")
         separator = self._ids.separator
-        name = prefix + NOT_IN_ID.sub("", text.lower().replace(" -- ", ""))  # a dash is no sign
+        name = prefix + NOT_IN_ID.sub("", text.lower())
         name = re.sub(rf"[ .{re.escape(separator)}-]+", separator, name).removesuffix(separator)
         return self._ids.take(name if prefix else name.removeprefix(separator))
 
@@ -235,4 +244,4 @@ class AsciiDocPage(Page):
 
 def _append(cells: list[TableCell], text: str) -> None:
     for cell in cells:
-        cell.text += f" {text}"
+        cell.text += " " + text.replace("\\|", "|")

@@ -55,7 +55,9 @@ class Restructured(Page):
         for row in range(1, len(self.lines)):
             line, title = self.lines[row].rstrip(), self.lines[row - 1].rstrip()
             mark = ADORNMENT.match(line)
-            if not mark or row - 1 < below or not title.strip() or ADORNMENT.match(title):
+            if not mark or row - 1 < below or not title.strip():
+                continue
+            if len(title) >= MIN_ADORNMENT and ADORNMENT.match(title):
                 continue
             before = self.lines[row - 2].rstrip() if row - 2 >= below else ""
             over = before == line

@@ -81,6 +81,7 @@ TITLES = {
     "```ruby\n== no\n```\n\n# Name\n\n## Tea": ["_name", "_tea"],
     "----\n== open": [],
     "== Über 日本": ["_über_日本"],
+    "== a--b\n\n== [.red]#Hot# image:a.png[Alt] tea\n\n== C# #mark#": ["_ab", "_hot_tea", "_c_mark"],
 }
 
 
@@ -123,7 +124,7 @@ two lines
         (11, "Small; 3 over two lines"),
         (17, "A: both"),
         (18, "A: c; B: c"),
-        (19, "A: x \\| y; B: z"),
+        (19, "A: x | y; B: z"),
     ] == [(each["lines"][0], each["text"].rpartition("\n")[2]) for each in records(table, "row")]
     implicit = records(GUIDE, "row")
     assert ["Boiling > Safety\nSize: Big; Price: 3"] == [each["text"] for each in implicit]
