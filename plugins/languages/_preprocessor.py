@@ -52,7 +52,7 @@ ARGUMENTS = re.compile(rb"\s*" + PARENTHESES)
 MACRO = re.compile(
     rb"\b[A-Z_](?:[a-z]{0,3}[A-Z0-9_]{2,}"
     # an attribute, as `__init` in Linux, but for what grammars know
-    rb"|_(?<=__)(?!asm|attribute|cdecl|declspec|extension|typeof|[a-z]+call\b)[a-z]\w*+(?=\s++[\w*]))"
+    rb"|_(?<=__)(?!asm|attribute|cdecl|declspec|extension|typeof|[a-z]+call\b)[a-z]\w*+(?=\s++[\w*{]))"
     rb"\b(?=\s*+(?:[\w(~{}\[:;=-]|\Z))"
 )
 NEXT_TOKEN = re.compile(rb"\s*+([A-Za-z_]\w*+|::|->|==|\[\[|.|\Z)", re.DOTALL)
@@ -77,7 +77,7 @@ ATTRIBUTE = re.compile(
     rb"__(?<!\w__)(?!typeof|asm|alignof)[a-z]\w*+%b\s*+|\[\[[^\[\]]*+\]\]\s*+" % ARGUMENTS.pattern
 )
 AFTER_ATTRIBUTE = re.compile(
-    rb"(?!(?:const|noexcept|override|final|asm|try)\b|__\w++\s*+\()[A-Za-z_*]"
+    rb"(?!(?:const|noexcept|override|final|asm|try)\b|__\w++(?:\s++__\w++)*+\s*+[({])[A-Za-z_*]"
 )  # follows `__printf(1, 2)` before a type
 FUNCTION_HEAD = re.compile(rb"[*\s]*+(?!throw\b|[A-Z0-9_]++\b)\w++\s*+\(")
 QUALIFIERS = frozenset(b"* & const volatile restrict __restrict".split())
@@ -265,7 +265,7 @@ def _attributes(code: bytes) -> Iterator[tuple[int, int]]:
         before = _before(code, start)
         found = start == last or before in QUALIFIERS
         if not code.startswith((b"__attribute", b"__declspec", b"[["), start):
-            found = found or before in b";{}" or before in SPECIFIERS
+            found = found or before in b";{}:" or before in SPECIFIERS
             is_typed = before in BUILTIN_TYPES or _is_name(before)
             found = found or (is_typed and FUNCTION_HEAD.match(code, end) is not None)
             found = found and AFTER_ATTRIBUTE.match(code, end) is not None

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urldefrag
 
 CONTAINER = "META-INF/container.xml"  # names the package
+PACKAGE_TYPE = "application/oebps-package+xml"
 MAX_PACKAGE_BYTES = 10_000_000  # of which the elements are read
 
 
@@ -27,7 +28,8 @@ class Chapter(NamedTuple):
 def chapters_of(zipped: zipfile.ZipFile) -> list[Chapter]:
     """Return the chapters in the spine of a book; none if it has no package that lists any."""
     roots = _elements(zipped, CONTAINER, "rootfile")
-    package = next((root.get("full-path", "") for root in roots), "")
+    packages = (root for root in roots if root.get("media-type", PACKAGE_TYPE) == PACKAGE_TYPE)
+    package = next((root.get("full-path", "").lstrip("/") for root in packages), "")
     manifest = {item.get("id"): item for item in _elements(zipped, package, "item")}
     titles = ("".join(title.itertext()) for title in _elements(zipped, package, "title"))
     book = " ".join(next(titles, "").split())

@@ -78,6 +78,8 @@ def captures(handle: Any, maximum: int) -> Iterator[Capture]:
                 if capture:
                     yield capture
                 address = ""
+            if isinstance(error, AttributeError):  # warcio misses a line of the head
+                error = ValueError("the head of a record is cut")
             capture = Capture(address, problem=error)
             line = _next_start(stream)
         if capture:

@@ -266,6 +266,7 @@ def test_what_is_whole_in_a_damaged_crawl_is_read(tmp_path, here, parts, lost):
     assert [f"http://a/{number}" for number in range(9) if str(number) not in lost] == paths(done)
     assert 1 == done.stderr.count(b"\n")
     assert done.stderr.startswith(b"structkit: 1 path left out (1 x cannot be read: ")
+    assert b"attribute" not in done.stderr
     done = here("collect", "c.warc.gz", "--on-error", "fail")
     assert (1, 1) == (done.returncode, done.stderr.count(b"\n"))
 
@@ -328,7 +329,8 @@ PACKAGE = """<?xml version="1.0"?><opf:package xmlns:opf="http://www.idpf.org/20
 
 def test_chapters_of_a_book(tmp_path, here):
     """As its package lists them, by their declared types, and below its title."""
-    container = '<rootfile full-path="OEBPS/a.opf" media-type="application/oebps-package+xml"/>'
+    package = '<rootfile full-path="/OEBPS/a.opf" media-type="application/oebps-package+xml"/>'
+    container = f'<r><rootfile full-path="a.pdf" media-type="application/pdf"/>{package}</r>'
     files = {"mimetype": "application/epub+zip", "META-INF/container.xml": container}
     files |= {"OEBPS/a.opf": PACKAGE, "OEBPS/nav.xhtml": "<p>Contents</p>", "OEBPS/b.css": "a {}"}
     files |= {"OEBPS/z.xhtml": "<title>Boiling</title><script/><p>Heat it.</p>"}
