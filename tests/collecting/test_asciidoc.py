@@ -81,7 +81,7 @@ TITLES = {
     "```ruby\n== no\n```\n\n# Name\n\n## Tea": ["_name", "_tea"],
     "----\n== open": [],
     "== Über 日本": ["_über_日本"],
-    "== a--b\n\n== [.red]#Hot# image:a.png[Alt] tea\n\n== C# #mark#": ["_ab", "_hot_tea", "_c_mark"],
+    "== a--b\n\n== [.red]#Hot# image:a.png[A] t\n\n== C# #mark#": ["_ab", "_hot_t", "_c_mark"],
 }
 
 
