@@ -9,10 +9,10 @@ from functools import partial
 import tree_sitter
 
 from structkit.structure.code import (
-    BLOCK,
-    DOUBLE,
-    FLAGS,
-    SINGLE,
+    BLOCK_COMMENT,
+    DOUBLE_QUOTED,
+    OPAQUE_FLAGS,
+    SINGLE_QUOTED,
     DocComments,
     Grammar,
     Outline,
@@ -30,19 +30,21 @@ KEYWORDS = (
     r"import[ \t]+(?:defer(?=[ \t]*\*)|source(?=[ \t]+[\w$]+[ \t]+from\b))",
     r"out(?<=[<,\s]out)[ \t]+(?=[A-Za-z_$])(?!(?:in|of|instanceof|as|satisfies|is)\b)",
 )
-TEMPLATE = rb"`(?:\\.|\$%b|[^`\\])*+`?"
-CODE = nested(rb"\{", rb"\}", rb"(?:[^{}`\"']|`(?:\\.|[^`\\])*+`|%b|%b)*+" % (DOUBLE, SINGLE))
+TEMPLATE_STRING = rb"`(?:\\.|\$%b|[^`\\])*+`?"
+CODE_IN_STRING = nested(
+    rb"\{", rb"\}", rb"(?:[^{}`\"']|`(?:\\.|[^`\\])*+`|%b|%b)*+" % (DOUBLE_QUOTED, SINGLE_QUOTED)
+)
 # it ends on its line; after a name or a bracket a slash divides
-REGEX = rb"(?<!<)/(?!>)(?:\\[^\n]|\[(?:\\[^\n]|[^\]\\\n])*\]|[^/\\\n\[])++(?:/\w*|[^\n]*$)"
+REGEX_LITERAL = rb"(?<!<)/(?!>)(?:\\[^\n]|\[(?:\\[^\n]|[^\]\\\n])*\]|[^/\\\n\[])++(?:/\w*|[^\n]*$)"
 OPAQUE = (
     rb"(?P<code>(?<![\w$.])(?:return|typeof|case|in|of|void|throw|else|do|yield|await)\b[ \t]*(?=/)"
     rb"|[\w$)\]][ \t]*/(?![/*]))",
     rb"(?://|<!--|\A#!)[^\n]*",
-    BLOCK,
-    DOUBLE,
-    SINGLE,
-    TEMPLATE % CODE,
-    REGEX,
+    BLOCK_COMMENT,
+    DOUBLE_QUOTED,
+    SINGLE_QUOTED,
+    TEMPLATE_STRING % CODE_IN_STRING,
+    REGEX_LITERAL,
 )
 
 # calls that return a function much like their argument: a component, a callback, a handler
@@ -58,8 +60,13 @@ WRAPPER = re.compile(
     """,
     re.VERBOSE,
 )
-CLOSURES = ("arrow_function", "function_expression", "generator_function")
-WRAPPED = ("call_expression", "parenthesized_expression", "as_expression", "satisfies_expression")
+CLOSURE_KINDS = ("arrow_function", "function_expression", "generator_function")
+WRAPPER_KINDS = (
+    "call_expression",
+    "parenthesized_expression",
+    "as_expression",
+    "satisfies_expression",
+)
 
 grammar = partial(
     Grammar,
@@ -89,7 +96,9 @@ AROUND = """
 
 def functions(grammar: Grammar, field: str) -> tuple[str, ...]:
     """Return the nodes that may be named functions; `field` is the kind of a class's fields."""
-    kinds = " ".join(f"({kind})" for kind in (*CLOSURES, *WRAPPED) if kind in grammar.kinds)
+    kinds = " ".join(
+        f"({kind})" for kind in (*CLOSURE_KINDS, *WRAPPER_KINDS) if kind in grammar.kinds
+    )
     return (
         "function_declaration",
         "generator_function_declaration",
@@ -109,13 +118,13 @@ def is_function(node: tree_sitter.Node, *_: object) -> bool:
 
     A function expression has its own name, unless it is such a value.
     """
-    if node.type in CLOSURES:
+    if node.type in CLOSURE_KINDS:
         around = node.parent
-        while around and around.type in (*WRAPPED, "arguments"):
+        while around and around.type in (*WRAPPER_KINDS, "arguments"):
             around = around.parent
         return not (around and around.type in NAMED and is_function(around))
     value = node.child_by_field_name("value") or node.child_by_field_name("right")
-    while value and value.type in WRAPPED:
+    while value and value.type in WRAPPER_KINDS:
         if value.type == "call_expression":
             wrapper = value.child_by_field_name("function")
             if not wrapper or not WRAPPER.fullmatch((wrapper.text or b"").decode()):
@@ -123,7 +132,7 @@ def is_function(node: tree_sitter.Node, *_: object) -> bool:
             value = value.child_by_field_name("arguments")
         inside = value.named_children if value else []
         value = next((child for child in inside if child.type != "comment"), None)
-    return value is None or value.type in CLOSURES
+    return value is None or value.type in CLOSURE_KINDS
 
 
 def split_name(text: str) -> tuple[str, str]:
@@ -142,7 +151,7 @@ NAME_OR_KEYWORD = re.compile(
     + rb"""|(?<![\w$.\#])(?:(?P<using>(?:await[ \t]++)?using(?![\w$]))
     (?P<declares>[ \t]++(?!(?:in|of|instanceof|as|satisfies|is)\b)[A-Za-z_$])?
     |(?P<of>of(?![\w$])))""".replace(b"\n    ", b""),
-    FLAGS,
+    OPAQUE_FLAGS,
 )
 BEFORE_NAME = re.compile(
     rb"(?:[^\w$\]})\s]|(?<![\w$.])(?:let|const|var|return|typeof|await|yield|in|case|new|void|else))\s*+\Z"

@@ -13,10 +13,10 @@ from itertools import pairwise
 import tree_sitter
 
 from structkit.structure.code import (
-    BLOCK,
-    DOUBLE,
-    FLAGS,
+    BLOCK_COMMENT,
+    DOUBLE_QUOTED,
     FUNCTION,
+    OPAQUE_FLAGS,
     PARENTHESES,
     TO_SPACES,
     ByteSpan,
@@ -33,19 +33,19 @@ from structkit.structure.code import (
 # no group is read twice, so that time is linear: `*+` never gives back what it took
 OPAQUE = (  # comments and strings; an open one extends to the end
     rb"//(?:[^\n\\]|\\.)*+",
-    BLOCK,
+    BLOCK_COMMENT,
     rb'R"(?P<raw>[^()\\\s"]*)\((?:.*?\)(?P=raw)"|.*)',
-    DOUBLE,
+    DOUBLE_QUOTED,
     rb"'(?<![\da-fA-F]')(?:[^'\\\n]|\\.)*+'?",
 )
-COMMENT_OR_STRING = re.compile(b"|".join(OPAQUE), FLAGS)
+COMMENT_OR_STRING = re.compile(b"|".join(OPAQUE), OPAQUE_FLAGS)
 DIRECTIVES = (  # whose text is no code either
     rb"^[ \t]*#[ \t]*(?:error|warning|pragma)\b(?:[^\n\\]|\\.)*+",
     rb"#[ \t]*include[ \t]*<[^>\n]*>?",
 )
 TO_QUOTES = TO_SPACES.replace(b" ", b'"')
 NO_LINE_END = re.compile(rb"[^\n\\]|\\(?!\r?\n)")
-DIRECTIVE = re.compile(rb"#[ \t]*(\w*)((?:[^\n\\]|\\.)*+)", FLAGS)
+DIRECTIVE = re.compile(rb"#[ \t]*(\w*)((?:[^\n\\]|\\.)*+)", OPAQUE_FLAGS)
 NEVER_TRUE = re.compile(rb"[\s(]*(?:0|false|FALSE)\b[\s)]*\Z")
 ARGUMENTS = re.compile(rb"\s*" + PARENTHESES)
 # both kinds begin alike, so that the search is fast

@@ -26,7 +26,7 @@ OPAQUE = (rb"(?<![^\s;])#[^\n]*", rb"\$?'(?:\\.|[^'\\])*+'?", rb'"(?:\\.|[^"\\])
 COMMAND = rb"(?:^|[;&|({]|(?<!\w)(?:do|then|else|elif|if|while|until)(?=\s))[ \t]*+"
 COMPOUND = rb"(?:while|until|for|if|case|select)\b"
 # words before a command in braces or the like, for whose name the grammar takes them
-PREFIX = re.compile(
+COMMAND_PREFIX = re.compile(
     rb"%b((?:(?:time(?:[ \t]++-p)?+|!|coproc(?:[ \t]++[A-Za-z_]\w*+)?+)[ \t]++)++)"
     rb"(?=\{\s|\(|\[\[|%b)" % (COMMAND, COMPOUND),
     re.MULTILINE,
@@ -53,7 +53,7 @@ NO_NAMES = re.compile(
     re.DOTALL | re.MULTILINE | re.VERBOSE,
 )
 # places where a name is a word to the grammar: first those that give it a value
-DECLARATIONS = [
+PLACES_OF_DECLARATIONS = [
     re.compile(pattern)
     for pattern in (
         r"(?<![\w-])(?:read|readarray|mapfile|getopts|unset|let)[ \t]([^;&|<>\n]*+)",
@@ -62,7 +62,7 @@ DECLARATIONS = [
         r"\{(\w+)\}[<>]",
     )
 ]
-USES = [
+PLACES_OF_USES = [
     re.compile(pattern)
     for pattern in (
         r"(?<!\w)for[ \t]*\(\(([^\n]{0,300}?)\)\)",
@@ -72,7 +72,7 @@ USES = [
     )
 ]
 # a name, or an option with a word that is none
-NAME = re.compile(
+NAME_OR_OPTION = re.compile(
     r"(?<!\S)-\w*[dptnNui][ \t]+\S+(?=[ \t])|(?<![\w$.:/-])([A-Za-z_]\w*+)(?![\w.:/-])"
 )
 
@@ -81,7 +81,7 @@ def _names_in(code: str, places: Sequence[re.Pattern[str]]) -> Iterator[Span]:
     """Yield the names in what the first group of each pattern matches."""
     for pattern in places:
         for place in pattern.finditer(code):
-            for name in NAME.finditer(code, *place.span(1)):
+            for name in NAME_OR_OPTION.finditer(code, *place.span(1)):
                 if name[1]:
                     yield name.span(1)
 
@@ -95,7 +95,7 @@ def _prepare(data: bytes) -> Prepared:
     seen = bytearray(data)
     for match in FALLTHROUGH.finditer(data):
         overwrite(seen, *match.span(), b";;")
-    for match in PREFIX.finditer(data):
+    for match in COMMAND_PREFIX.finditer(data):
         overwrite(seen, *match.span(1))
     names: dict[int, tuple[str, str]] = {}
     for match in BARE_BODY.finditer(data):
@@ -153,8 +153,8 @@ class Language(CodeLanguage):
         """Return every name, also where a command or an expression takes it for a word."""
         spans = super().names(text)
         code = NO_NAMES.sub(_without_opaque, text)
-        declared = [*_names_in(code, DECLARATIONS)]
+        declared = [*_names_in(code, PLACES_OF_DECLARATIONS)]
         known = {text[start:end] for start, end in (*spans, *declared)}
-        used = [span for span in _names_in(code, USES) if text[slice(*span)] in known]
+        used = [span for span in _names_in(code, PLACES_OF_USES) if text[slice(*span)] in known]
         more = [span for span in (*declared, *used) if text[slice(*span)] not in self.grammar.never]
         return sorted([*spans, *spans_outside(sorted({*more}), spans)])

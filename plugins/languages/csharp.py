@@ -12,11 +12,11 @@ from functools import partial
 import tree_sitter
 
 from structkit.structure.code import (
-    BLOCK,
-    DOUBLE,
-    LINE,
+    BLOCK_COMMENT,
+    DOUBLE_QUOTED,
+    LINE_COMMENT,
     PARENTHESES,
-    SINGLE,
+    SINGLE_QUOTED,
     ByteSpan,
     CodeLanguage,
     DocComments,
@@ -38,21 +38,21 @@ KEYWORDS = """
     stackalloc static string struct switch this throw true try typeof uint ulong unchecked unsafe
     ushort using virtual void volatile while
     """.split()
-CODE = nested(rb"\{", rb"\}", rb'(?:[^{}"\n]|%b)*+' % DOUBLE)
+CODE_IN_STRING = nested(rb"\{", rb"\}", rb'(?:[^{}"\n]|%b)*+' % DOUBLE_QUOTED)
 OPAQUE = (
-    LINE,
-    BLOCK,
+    LINE_COMMENT,
+    BLOCK_COMMENT,
     rb"^[ \t]*#[ \t]*(?:region|endregion|error|warning|pragma|line|nullable)\b[^\n]*",
     rb'\$*(?P<raw>"{3,}).*?(?:(?P=raw)|\Z)',
-    rb'(?:@\$|\$@)"(?:""|\{\{|%b|[^"])*+"?' % CODE,
+    rb'(?:@\$|\$@)"(?:""|\{\{|%b|[^"])*+"?' % CODE_IN_STRING,
     rb'@"(?:""|[^"])*+"?',
-    rb'\$"(?:\\.|\{\{|%b|[^"\\\n])*+"?' % CODE,
-    DOUBLE,
-    SINGLE,
+    rb'\$"(?:\\.|\{\{|%b|[^"\\\n])*+"?' % CODE_IN_STRING,
+    DOUBLE_QUOTED,
+    SINGLE_QUOTED,
 )
 # the backing field, and what is assigned
-FIELD = rb"(?<![.\w@])field\b(?!\s*=>)"
-OWN = rb"(?<![.\w@])(?:field|value)\b"
+FIELD_KEYWORD = rb"(?<![.\w@])field\b(?!\s*=>)"
+FIELD_OR_VALUE = rb"(?<![.\w@])(?:field|value)\b"
 # the head of a block of extensions, which the grammar lacks
 EXTENSION = re.compile(
     rb"extension(?<![\w>\]?][ \t]extension)(?<=\bextension)\s*+(?:<[^<>]*+>\s*+)?%b"
@@ -147,9 +147,12 @@ class Language(CodeLanguage):
         reserved=KEYWORDS,
         keywords=(r"[{;}\]]\s*(?:get|set|init|add|remove)\s*(?=[;{]|=>)", r"\ballows(?=\s+ref\b)"),
         within={
-            "property_declaration>arrow_expression_clause": FIELD,
-            "accessor_declaration>get": FIELD,
-            **{f"accessor_declaration>{kind}": OWN for kind in ("set", "init", "add", "remove")},
+            "property_declaration>arrow_expression_clause": FIELD_KEYWORD,
+            "accessor_declaration>get": FIELD_KEYWORD,
+            **{
+                f"accessor_declaration>{kind}": FIELD_OR_VALUE
+                for kind in ("set", "init", "add", "remove")
+            },
         },
         opaque=OPAQUE,
         member=r"\s*(?:\[[^\]]*\]\s*)*(?:public|private|protected|internal|override|virtual)\s",

@@ -11,13 +11,13 @@ from structkit.structure.code import (
     named_scopes,
 )
 
-OF = "call target: (identifier) @_word"
-DEF = '(#match? @_word "^def(macro|guard)?p?$")'
+CALL_OF = "call target: (identifier) @_word"
+IS_DEF = '(#match? @_word "^def(macro|guard)?p?$")'
 WITHOUT_BODY = '(#any-of? @_word "defguard" "defguardp" "defdelegate")'
 # nodes whose first child has the name
-HEADS = ("arguments", "binary_operator", "unary_operator", "block", "call")
+NODES_BEFORE_NAME = ("arguments", "binary_operator", "unary_operator", "block", "call")
 # the text of the last `@doc`, unless a callback has it
-DOC = (
+LAST_DOC = (
     r'@doc\s+(?:~[sS])?(?:"{3}[^\S\n]*\n([^\0]*)"{3}|"((?:\\[^\0]|[^\\"])*)")|@(?:macro)?callback()'
 )
 
@@ -25,7 +25,7 @@ DOC = (
 def _place_of_name(node: tree_sitter.Node) -> ByteSpan | None:
     """Return the bytes of the name that `def` and its like define."""
     name = next((child for child in node.children if child.type == "arguments"), None)
-    while name and name.type in HEADS:
+    while name and name.type in NODES_BEFORE_NAME:
         operator = name.child_by_field_name("operator")
         if operator and operator.type != "when":  # `def a + b`
             return operator.byte_range
@@ -55,13 +55,13 @@ class Language(CodeLanguage):
     outline = Outline(
         grammar,
         functions=(
-            f"{OF} (do_block) {DEF}",
-            f"{OF} (arguments (keywords)) {DEF}",
-            f"{OF} {WITHOUT_BODY}",
-            f'{OF} (arguments . (string)) (do_block) (#eq? @_word "test")',
+            f"{CALL_OF} (do_block) {IS_DEF}",
+            f"{CALL_OF} (arguments (keywords)) {IS_DEF}",
+            f"{CALL_OF} {WITHOUT_BODY}",
+            f'{CALL_OF} (arguments . (string)) (do_block) (#eq? @_word "test")',
         ),
-        scopes=named_scopes(OF + ' (do_block) (#eq? @_word "def{}")', "module protocol impl"),
-        comments=DocComments("(?!)", "any", between=("unary_operator",), attribute=DOC),
+        scopes=named_scopes(CALL_OF + ' (do_block) (#eq? @_word "def{}")', "module protocol impl"),
+        comments=DocComments("(?!)", "any", between=("unary_operator",), attribute=LAST_DOC),
         names={"call": _place_of_name},
         keywords=("unquote",),
     )

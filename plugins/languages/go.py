@@ -12,10 +12,10 @@ import tree_sitter
 import tree_sitter_go
 
 from structkit.structure.code import (
-    BLOCK,
-    DOUBLE,
-    LINE,
-    SINGLE,
+    BLOCK_COMMENT,
+    DOUBLE_QUOTED,
+    LINE_COMMENT,
+    SINGLE_QUOTED,
     CodeLanguage,
     DocComments,
     Outline,
@@ -24,9 +24,9 @@ from structkit.structure.code import (
 )
 
 KEYWORDS = words(tree_sitter_go.language())
-OPAQUE = (LINE, BLOCK, rb"`[^`]*`?", DOUBLE, SINGLE)
+OPAQUE = (LINE_COMMENT, BLOCK_COMMENT, rb"`[^`]*`?", DOUBLE_QUOTED, SINGLE_QUOTED)
 # for tools: go/doc's, and linters'
-DIRECTIVE = r"//(?:[a-z0-9]+:[a-z0-9]|(?:line|extern|export) |nolint\b)"
+TOOL_DIRECTIVE = r"//(?:[a-z0-9]+:[a-z0-9]|(?:line|extern|export) |nolint\b)"
 RECEIVER = re.compile(rb"\b(\w++)\s*+(?:\[[^\[\]]*+\])?\s*+\)$")
 
 
@@ -64,7 +64,7 @@ class Language(CodeLanguage):
         grammar,
         functions=("function_declaration body: (_)", "method_declaration body: (_)"),
         scopes={"type_spec": "type", "type_alias": "type"},
-        comments=DocComments(begin=r"//|/\*", every=True, skip=DIRECTIVE),
+        comments=DocComments(begin=r"//|/\*", every=True, skip=TOOL_DIRECTIVE),
         owner=_receiver,
         keywords=KEYWORDS,
     )

@@ -6,10 +6,10 @@ methods are read as they would be inside a class.
 """
 
 from structkit.structure.code import (
-    BLOCK,
-    DOUBLE,
-    LINE,
-    SINGLE,
+    BLOCK_COMMENT,
+    DOUBLE_QUOTED,
+    LINE_COMMENT,
+    SINGLE_QUOTED,
     CodeLanguage,
     DocComments,
     Outline,
@@ -24,7 +24,7 @@ KEYWORDS = """
     long native new null package private protected public return short static strictfp super
     switch synchronized this throw throws transient true try void volatile while
     """.split()
-OPAQUE = (LINE, BLOCK, rb'"""(?:\\.|.)*?(?:"""|\Z)', DOUBLE, SINGLE)
+OPAQUE = (LINE_COMMENT, BLOCK_COMMENT, rb'"""(?:\\.|.)*?(?:"""|\Z)', DOUBLE_QUOTED, SINGLE_QUOTED)
 
 
 class Language(CodeLanguage):

@@ -5,11 +5,11 @@ import re
 import tree_sitter
 
 from structkit.structure.code import (
-    BLOCK,
-    FLAGS,
-    LINE,
+    BLOCK_COMMENT,
+    LINE_COMMENT,
+    OPAQUE_FLAGS,
     PARENTHESES,
-    SINGLE,
+    SINGLE_QUOTED,
     ByteSpan,
     CodeLanguage,
     DocComments,
@@ -18,8 +18,13 @@ from structkit.structure.code import (
     overwrite,
 )
 
-STRING = rb'"(?:\\.|\$\{(?:[^{}"\n]|"(?:\\.|[^"\\\n])*+")*+\}|[^"\\\n])*+"?'
-OPAQUE = (LINE, BLOCK, rb'(?P<dollars>\$*+)(?:"{3}.*?(?:"{3}(?!")|\Z)|%b)' % STRING, SINGLE)
+STRING_LITERAL = rb'"(?:\\.|\$\{(?:[^{}"\n]|"(?:\\.|[^"\\\n])*+")*+\}|[^"\\\n])*+"?'
+OPAQUE = (
+    LINE_COMMENT,
+    BLOCK_COMMENT,
+    rb'(?P<dollars>\$*+)(?:"{3}.*?(?:"{3}(?!")|\Z)|%b)' % STRING_LITERAL,
+    SINGLE_QUOTED,
+)
 VISIBILITY = rb"(?:private|protected|internal|public)"
 # words that may be names where no declaration follows
 MODIFIERS = (
@@ -40,7 +45,7 @@ AS_NAME = re.compile(
     re.MULTILINE | re.VERBOSE,
 )
 # what the grammar lacks, and what it has in the same place: instead of the group, or the whole
-NEWER = [
+NEWER_SYNTAX = [
     (re.compile(pattern), instead)
     for pattern, instead in (
         # the last declaration of a body on its line lacks the end that the grammar needs
@@ -75,7 +80,7 @@ NEWER = [
 
 def _with_older_syntax(data: bytes) -> bytes:
     """Return code as the grammar reads it; every character keeps its place."""
-    tokens = re.compile(b"|".join(OPAQUE), FLAGS)
+    tokens = re.compile(b"|".join(OPAQUE), OPAQUE_FLAGS)
     kept = bytearray(data)
     plain = bytearray(data)
     for token in tokens.finditer(data):
@@ -84,7 +89,7 @@ def _with_older_syntax(data: bytes) -> bytes:
         if token["dollars"]:
             overwrite(kept, *token.span("dollars"))
     code = bytes(plain)
-    for pattern, instead in NEWER:
+    for pattern, instead in NEWER_SYNTAX:
         for match in pattern.finditer(code):
             overwrite(kept, *match.span(match.lastindex or 0), instead)
     for match in AS_NAME.finditer(code):

@@ -3,8 +3,8 @@
 import tree_sitter
 
 from structkit.structure.code import (
-    DOUBLE,
-    SINGLE,
+    DOUBLE_QUOTED,
+    SINGLE_QUOTED,
     ByteSpan,
     CodeLanguage,
     DocComments,
@@ -12,7 +12,7 @@ from structkit.structure.code import (
     grammar_of,
 )
 
-VALUE = "(expression_list . (function_definition) .)"
+SINGLE_FUNCTION = "(expression_list . (function_definition) .)"
 LONG_BRACKET = rb"\[(?P<%b>=*)\[.*?(?:\](?P=%b)\]|\Z)"
 
 
@@ -48,8 +48,8 @@ class Language(CodeLanguage):
             b"--" + LONG_BRACKET % (b"a", b"a"),
             rb"--[^\n]*",
             LONG_BRACKET % (b"b", b"b"),
-            DOUBLE,
-            SINGLE,
+            DOUBLE_QUOTED,
+            SINGLE_QUOTED,
         ),
     )
     outline = Outline(
@@ -57,7 +57,7 @@ class Language(CodeLanguage):
         functions=(
             "function_declaration",
             "field name: (_) value: (function_definition)",
-            f"assignment_statement (variable_list . (_) .) {VALUE}",
+            f"assignment_statement (variable_list . (_) .) {SINGLE_FUNCTION}",
             # one of several values
             "(assignment_statement (expression_list (function_definition) @function))",
         ),

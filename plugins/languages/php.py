@@ -16,8 +16,8 @@ import tree_sitter_php
 
 from structkit.structure import Span
 from structkit.structure.code import (
-    BLOCK,
-    DOUBLE,
+    BLOCK_COMMENT,
+    DOUBLE_QUOTED,
     CodeLanguage,
     DocComments,
     Grammar,
@@ -27,7 +27,7 @@ from structkit.structure.code import (
     nested,
 )
 
-WORDS = """
+RESERVED_WORDS = """
     abstract and array as break callable case catch class clone const continue declare default die
     do echo else elseif empty enddeclare endfor endforeach endif endswitch endwhile eval exit
     extends false final finally fn for foreach function global goto if implements include
@@ -37,19 +37,21 @@ WORDS = """
     __function__ __line__ __method__ __namespace__ __property__ __trait__
     """.split()
 # PHP ignores case; other spellings are not used in practice
-KEYWORDS = frozenset(f(word) for word in WORDS for f in (str.lower, str.upper, str.capitalize))
-OPENING = rb"<\?(?:php\b|=)?"
-INNER = nested(rb"\{", rb"\}", rb'(?:[^{}"]|%b)*+' % DOUBLE)
-FORMS = (
-    rb"\?>.*?(?:%b|\Z)" % OPENING,  # HTML
+KEYWORDS = frozenset(
+    f(word) for word in RESERVED_WORDS for f in (str.lower, str.upper, str.capitalize)
+)
+OPENING_TAG = rb"<\?(?:php\b|=)?"
+CODE_IN_STRING = nested(rb"\{", rb"\}", rb'(?:[^{}"]|%b)*+' % DOUBLE_QUOTED)
+OPAQUE_IN_CODE = (
+    rb"\?>.*?(?:%b|\Z)" % OPENING_TAG,  # HTML
     rb"(?://|#(?!\[))(?:(?!\?>)[^\n])*+",
-    BLOCK,
+    BLOCK_COMMENT,
     rb"'(?:\\.|[^'\\])*+'?",
-    rb'"(?:\\.|(?=\{\$)%b|\$%b|[^"\\])*+"?' % (INNER, INNER),
+    rb'"(?:\\.|(?=\{\$)%b|\$%b|[^"\\])*+"?' % (CODE_IN_STRING, CODE_IN_STRING),
     rb"`(?:\\.|[^`\\])*+`?",
     rb"<<<[ \t]*[\"']?(?P<label>[A-Za-z_]\w*)[\"']?\r?\n.*?(?:^[ \t]*(?P=label)(?!\w)|\Z)",
 )
-TAG = re.compile(r"\A\s*<|<\?|\?>")
+PHP_TAG = re.compile(r"\A\s*<|<\?|\?>")
 # how a text begins that is a file: with HTML, and not with code
 FILE_START = re.compile(
     r"""
@@ -62,8 +64,8 @@ FILE_START = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-OF_FILE = (rb"\A(?!\s*<\?).*?(?:%b|\Z)" % OPENING, *FORMS)
-GRAMMAR, FILE = (
+OPAQUE_IN_FILE = (rb"\A(?!\s*<\?).*?(?:%b|\Z)" % OPENING_TAG, *OPAQUE_IN_CODE)
+GRAMMAR, FILE_GRAMMAR = (
     Grammar(
         pointer,
         take="name",
@@ -89,12 +91,12 @@ GRAMMAR, FILE = (
         type_text=(r"instanceof\s+[\w\\]+",),
     )
     for pointer, forms in (
-        (tree_sitter_php.language_php_only(), FORMS),
-        (tree_sitter_php.language_php(), OF_FILE),
+        (tree_sitter_php.language_php_only(), OPAQUE_IN_CODE),
+        (tree_sitter_php.language_php(), OPAQUE_IN_FILE),
     )
 )
 # follows the name of an enum's case, but not a value that a switch compares with
-OF_ENUM = re.compile(r"\s*(?:;|=(?!=))")
+AFTER_ENUM_CASE = re.compile(r"\s*(?:;|=(?!=))")
 
 
 def _among_attributes(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
@@ -109,7 +111,7 @@ def _among_attributes(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
 
 
 OUTLINE = Outline(
-    FILE,
+    FILE_GRAMMAR,
     functions=("function_definition", "method_declaration body: (_)", "property_hook body: (_)"),
     scopes={
         **named_scopes("{}_declaration", "class interface trait enum"),
@@ -145,8 +147,8 @@ class Language(CodeLanguage):
 
     def names(self, text: str) -> list[Span]:
         # most code has no tag, and the pattern takes time
-        is_file = TAG.search(text) and FILE_START.match(text)
-        grammar = FILE if is_file else GRAMMAR
+        is_file = PHP_TAG.search(text) and FILE_START.match(text)
+        grammar = FILE_GRAMMAR if is_file else GRAMMAR
         return [
             (start, end)
             for start, end in grammar.leaves(text, types=self.types)
@@ -162,5 +164,5 @@ def _is_member(text: str, start: int, end: int) -> bool:
     if before.endswith("::"):
         return word != "class"
     if before.endswith("case "):
-        return bool(OF_ENUM.match(text, end))
+        return bool(AFTER_ENUM_CASE.match(text, end))
     return before.endswith(("->", "function ", "const "))

@@ -80,7 +80,7 @@ def tokens(text: str) -> list[Span]:
     >>> [text[start:end] for text in ["<b>It's</b> 5.5 in. Buy!"] for start, end in tokens(text)]
     ['It', "'s", '5.5', 'in', '.', 'Buy', '!']
     """
-    plain = OPENING_QUOTE.sub("“", visible_text(text)).translate(QUOTES)
+    plain = OPENING_QUOTE.sub("“", visible_text(text)).translate(CURLY_QUOTES)
     plain = plain.replace("``", "““").replace("''", "””")
     spans: list[Span] = []
     for start, end in TOKENIZER.span_tokenize(plain):
@@ -94,7 +94,7 @@ def tokens(text: str) -> list[Span]:
 
 
 # span_tokenize loses count of nested straight quotes; it keeps every one of these
-QUOTES = str.maketrans({'"': "”", "’": "'"})
+CURLY_QUOTES = str.maketrans({'"': "”", "’": "'"})
 
 
 def tag(words: Sequence[str], tagger: str) -> list[str]:
@@ -104,21 +104,23 @@ def tag(words: Sequence[str], tagger: str) -> list[str]:
     ['DT', 'NN', 'VBZ', 'JJ']
     """
     if tagger == "nltk":
-        return [tag for _, tag in _perceptron().tag([TREEBANK.get(word, word) for word in words])]
+        return [
+            tag for _, tag in _perceptron().tag([TREEBANK_QUOTES.get(word, word) for word in words])
+        ]
     if tagger != "rules":
         raise unknown("tagger", tagger, ("nltk", "rules"))
-    tags = [tag for _, tag in RULES.tag([word.lower() for word in words])]
+    tags = [tag for _, tag in RULE_TAGGER.tag([word.lower() for word in words])]
     starts = [True, *(tag == "." for tag in tags)]
     return [
-        "NNP" if word[0].isupper() and tag in (("NN",) if first else NAMES) else tag
+        "NNP" if word[0].isupper() and tag in (("NN",) if first else NAME_TAGS) else tag
         for word, tag, first in zip(words, tags, starts[:-1], strict=True)
     ]
 
 
 # tags that a capital letter inside a sentence turns into a name
-NAMES = ("NN", "NNS", "JJ", "VB", "VBN", "VBG")
-TREEBANK = {"“": "``", "”": "''", '"': "''", "’": "'"}
-SUFFIXES = RegexpTagger(
+NAME_TAGS = ("NN", "NNS", "JJ", "VB", "VBN", "VBG")
+TREEBANK_QUOTES = {"“": "``", "”": "''", '"': "''", "’": "'"}
+SUFFIX_TAGGER = RegexpTagger(
     [
         (r"^[^\w]+$", "."),
         (r"^[-+$€£]?\d[\d.,:/x%-]*$", "CD"),
@@ -142,7 +144,7 @@ class AfterTagger(SequentialBackoffTagger):  # type: ignore[misc]
         return "VB" if verb and history[-1:] in (["TO"], ["MD"], ["PRP"]) else None
 
 
-RULES = UnigramTagger(model=TAGS, backoff=AfterTagger(backoff=SUFFIXES))
+RULE_TAGGER = UnigramTagger(model=TAGS, backoff=AfterTagger(backoff=SUFFIX_TAGGER))
 
 
 @cache

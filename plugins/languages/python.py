@@ -10,7 +10,7 @@ import tree_sitter
 
 from structkit.structure import Span
 from structkit.structure.code import (
-    FLAGS,
+    OPAQUE_FLAGS,
     TO_SPACES,
     CodeLanguage,
     DocComments,
@@ -22,23 +22,25 @@ from structkit.structure.code import (
 )
 
 # the code in an f-string may hold strings
-CODE = nested(rb"\{", rb"\}", rb"""(?:[^{}"'\n]|"[^"\n]*+"|'[^'\n]*+')*+""")
+CODE_IN_STRING = nested(rb"\{", rb"\}", rb"""(?:[^{}"'\n]|"[^"\n]*+"|'[^'\n]*+')*+""")
 FORMATTED = rb"(?<!\w)(?:[fFtT][rR]?|[rR][fFtT])"
 STRING_PREFIX = rb"(?:(?<!\w)[rRbBuU]{1,2})?"
 TRIPLE_QUOTE = rb"""(?P<%b>"{3}|'{3})"""
-SHORT = rb"""(?P<%b>["'])"""
+SHORT_QUOTE = rb"""(?P<%b>["'])"""
 OPAQUE = (
     rb"#[^\n]*",
-    FORMATTED + TRIPLE_QUOTE % b"a" + rb"(?:\\.|\{\{|%b|(?!(?P=a)).)*+(?P=a)?" % CODE,
-    FORMATTED + SHORT % b"b" + rb"(?:\\.|\{\{|%b|(?!(?P=b))[^\\\n])*+(?P=b)?" % CODE,
+    FORMATTED + TRIPLE_QUOTE % b"a" + rb"(?:\\.|\{\{|%b|(?!(?P=a)).)*+(?P=a)?" % CODE_IN_STRING,
+    FORMATTED
+    + SHORT_QUOTE % b"b"
+    + rb"(?:\\.|\{\{|%b|(?!(?P=b))[^\\\n])*+(?P=b)?" % CODE_IN_STRING,
     STRING_PREFIX + TRIPLE_QUOTE % b"c" + rb"(?:\\.|(?!(?P=c)).)*+(?P=c)?",
-    STRING_PREFIX + SHORT % b"d" + rb"(?:\\.|(?!(?P=d))[^\\\n])*+(?P=d)?",
+    STRING_PREFIX + SHORT_QUOTE % b"d" + rb"(?:\\.|(?!(?P=d))[^\\\n])*+(?P=d)?",
 )
 # strings include f-strings with all that is inside; `__future__` is a literal in this grammar
-STRINGS = ("string", "concatenated_string", "parenthesized_expression")
+STRING_KINDS = ("string", "concatenated_string", "parenthesized_expression")
 # a string that is its own value
-PLAIN = re.compile(r"""[uU]?('{3}|"{3}|'|")([^\\\r]*)\1""")
-DEFINITIONS = ("decorated_definition", "function_definition", "class_definition")
+PLAIN_STRING = re.compile(r"""[uU]?('{3}|"{3}|'|")([^\\\r]*)\1""")
+DEFINITION_KINDS = ("decorated_definition", "function_definition", "class_definition")
 
 
 def docstring(definition: tree_sitter.Node) -> tuple[tree_sitter.Node, str] | None:
@@ -49,14 +51,14 @@ def docstring(definition: tree_sitter.Node) -> tuple[tree_sitter.Node, str] | No
     if first is None or first.type != "expression_statement" or first.named_child_count != 1:
         return None
     string = first.named_children[0]
-    value = _value(string) if string.type in STRINGS else None
+    value = _value(string) if string.type in STRING_KINDS else None
     return None if value is None else (string, value)
 
 
 def _value(string: tree_sitter.Node) -> str | None:
     """Return the value of an expression as Python reads it, if it is a string."""
     text = (string.text or b"").decode("utf-8", "replace")
-    if string.type == "string" and (match := PLAIN.fullmatch(text)):
+    if string.type == "string" and (match := PLAIN_STRING.fullmatch(text)):
         return match[2]
     try:
         with warnings.catch_warnings(action="ignore"):  # of escapes that do not exist
@@ -74,7 +76,9 @@ def _documentation(definition: tree_sitter.Node) -> str:
     return inspect.cleandoc(found[1]).strip() if found else ""
 
 
-PIECES = re.compile(b"|".join((*OPAQUE, rb"[()\[\]{}]|\n[ \t]*(?=[^\s#])")), FLAGS)
+OPAQUE_OR_BRACKET = re.compile(
+    b"|".join((*OPAQUE, rb"[()\[\]{}]|\n[ \t]*(?=[^\s#])")), OPAQUE_FLAGS
+)
 
 
 def _with_indents(data: bytes) -> bytes:
@@ -84,7 +88,7 @@ def _with_indents(data: bytes) -> bytes:
     """
     seen = bytearray(data)
     indent, start, depth, less = 0, 0, 0, False
-    for piece in PIECES.finditer(data):
+    for piece in OPAQUE_OR_BRACKET.finditer(data):
         match piece[0][:1]:
             case b"\n" if depth:
                 less |= len(piece[0]) <= indent
@@ -155,8 +159,8 @@ def _first_definition(node: tree_sitter.Node) -> tree_sitter.Node | None:
     """Return the function or class that a module begins with, decorated or not."""
     while node.type not in ("function_definition", "class_definition"):
         statements = [child for child in node.named_children if child.type != "comment"]
-        inner = [child for child in statements if child.type in DEFINITIONS] or statements[:1]
-        if not inner or node.type not in ("module", "ERROR", *DEFINITIONS):
+        inner = [child for child in statements if child.type in DEFINITION_KINDS] or statements[:1]
+        if not inner or node.type not in ("module", "ERROR", *DEFINITION_KINDS):
             return None
         node = inner[0]
     return node

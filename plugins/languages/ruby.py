@@ -11,8 +11,8 @@ import tree_sitter_ruby
 
 from structkit.structure import Span
 from structkit.structure.code import (
-    DOUBLE,
-    SINGLE,
+    DOUBLE_QUOTED,
+    SINGLE_QUOTED,
     CodeLanguage,
     DocComments,
     Outline,
@@ -26,10 +26,10 @@ from structkit.structure.code import (
 KEYWORDS = words(tree_sitter_ruby.language(), but="i r ri").union(
     "__ENCODING__ __FILE__ __LINE__ defined? false nil self super true".split()
 )
-CODE = nested(rb"\{", rb"\}", rb"(?:[^{}\"']|%b|%b)*+" % (DOUBLE, SINGLE))
+CODE_IN_STRING = nested(rb"\{", rb"\}", rb"(?:[^{}\"']|%b|%b)*+" % (DOUBLE_QUOTED, SINGLE_QUOTED))
 # after a sign of an expression; elsewhere % is the remainder
-PERCENT = rb"(?:%[qQwWiIrxs]|(?:(?<=[=(,\[{])|(?<=[=(,\[{][ ]))%(?=[(\[{<|]))"
-BRACKETS = b"|".join(
+PERCENT_LITERAL = rb"(?:%[qQwWiIrxs]|(?:(?<=[=(,\[{])|(?<=[=(,\[{][ ]))%(?=[(\[{<|]))"
+BRACKETED = b"|".join(
     nested(a, b, rb"(?:\\.|[^\\%b%b])*+" % (a, b))
     for a, b in ((rb"\(", rb"\)"), (rb"\[", rb"\]"), (rb"\{", rb"\}"), (rb"<", rb">"))
 )
@@ -42,26 +42,27 @@ OPAQUE = (
     rb"^__END__$.*",
     rb"<<(?:[~-][\"'`]?|[\"'`]?(?=[A-Z]))(?P<label>[A-Za-z_]\w*)[\"'`]?"
     rb"[^\n]*\n.*?(?:^[ \t]*(?P=label)(?!\w)|\Z)",
-    rb'"(?:\\.|#%b|[^"\\])*+"?' % CODE,
-    rb"`(?:\\.|#%b|[^`\\])*+`?" % CODE,
+    rb'"(?:\\.|#%b|[^"\\])*+"?' % CODE_IN_STRING,
+    rb"`(?:\\.|#%b|[^`\\])*+`?" % CODE_IN_STRING,
     rb"'(?:\\.|[^'\\])*+'?",
-    PERCENT + rb"(?:%b|[(\[{<].*|(?P<sign>[^\w\s])(?:\\.|(?!(?P=sign)).)*+(?P=sign)?)" % BRACKETS,
+    PERCENT_LITERAL
+    + rb"(?:%b|[(\[{<].*|(?P<sign>[^\w\s])(?:\\.|(?!(?P=sign)).)*+(?P=sign)?)" % BRACKETED,
     rb"/(?:\\[^\n]|#\{[^}\n]*\}|[^/\\\n])+(?:/[a-z]*|$)",
 )
 # magic comments, of RDoc and YARD to themselves, and linters'
-MAGIC = (
+MAGIC_COMMENT = (
     r"#[ \t]*(?:-\*-|(?:frozen_string_literal|(?:file)?encoding|coding|warn_indent|typed"
     r"|shareable_constant_value|rubocop|reek|standard|steep|sord|brakeman)[ \t]*:|:\w+:|@!)"
 )
 # of RDoc: private parts, and how to call a method
-HIDDEN = (
+HIDDEN_COMMENT = (
     r"(?ms)^[ \t]*#--[ \t]*$.*?(?:^[ \t]*#\+\+[ \t]*$|\Z)"
     r"|^[ \t]*#[ \t]*:call-seq:[ \t]*$.*?(?:^[ \t]*#[ \t]*$|\Z)"
 )
 
 
 # the parameter of a block without others (Ruby 3.4), unless the text has names like it
-IT = re.compile(r"it(?<![\w.:@$|]it)\b(?![?!:\w]|[ \t]*(?:[\"'({]|=(?![=~])|do\b|:\w))")
+IT_PARAMETER = re.compile(r"it(?<![\w.:@$|]it)\b(?![?!:\w]|[ \t]*(?:[\"'({]|=(?![=~])|do\b|:\w))")
 OWN_IT = re.compile(r"\|(?:[^|\n]*\W)?it\b[^|\n]*\|(?!\|)|\bit\s*=(?![=~])|def it\b|->\s*\(?it\b")
 # a bare label is in capitals: `class <<self` begins none
 HEREDOC = re.compile(
@@ -71,7 +72,7 @@ HEREDOC = re.compile(
     """,
     re.VERBOSE,
 )
-PRINTABLE = re.compile(r"[!-~]")
+PRINTABLE_SIGN = re.compile(r"[!-~]")
 
 
 def _without_heredocs(data: bytes) -> Prepared:
@@ -111,8 +112,8 @@ class Language(CodeLanguage):
             begin=r"#(?!!)|=begin",
             gap="blank",
             marks=r"#+|=(?:begin|end)\b.*",
-            skip=MAGIC,
-            hidden=HIDDEN,
+            skip=MAGIC_COMMENT,
+            hidden=HIDDEN_COMMENT,
         ),
         keywords=KEYWORDS,
         members=("method", "singleton_method"),
@@ -126,7 +127,7 @@ class Language(CodeLanguage):
         ]
         if " it" not in text or OWN_IT.search(text):
             return spans
-        return spans_outside(spans, [match.span() for match in IT.finditer(text)])
+        return spans_outside(spans, [match.span() for match in IT_PARAMETER.finditer(text)])
 
 
 def _is_member(text: str, start: int, end: int) -> bool:
@@ -158,7 +159,7 @@ def plain_heredocs(text: str) -> str:
             del open_[ended[0] :]
             if len(open_) < outer:
                 if has_inner:
-                    lines[first:row] = [PRINTABLE.sub(" ", each) for each in lines[first:row]]
+                    lines[first:row] = [PRINTABLE_SIGN.sub(" ", each) for each in lines[first:row]]
                 outer, first, has_inner = len(open_), row + 1, False
         elif not open_ or open_[-1]["quote"] != "'":
             starts = [each for each in HEREDOC.finditer(line) if last.get(each["label"], 0) > row]

@@ -10,8 +10,8 @@ import re
 
 from structkit.structure import Span
 from structkit.structure.code import (
-    FLAGS,
-    LINE,
+    LINE_COMMENT,
+    OPAQUE_FLAGS,
     CodeLanguage,
     DocComments,
     Outline,
@@ -30,16 +30,18 @@ KEYWORDS = """
     self static struct super trait true type typeof unsafe unsized use virtual where while yield
     """.split()
 # words that are keywords in some places only
-SOFT = (
+SOFT_KEYWORDS = (
     r"safe\s+(?=(?:fn|static)\b)",
     r"auto\s+(?=trait\b)",
     r"gen\s+(?=(?:fn|move)\b|\{)",
     r"do\s+yeet\b",
     r"default\s+(?=(?:async|const|extern|fn|impl|type|unsafe)\b)",
 )
-PRIMITIVES = "bool char f32 f64 i8 i16 i32 i64 i128 isize str u8 u16 u32 u64 u128 usize".split()
+PRIMITIVE_TYPES = (
+    "bool char f32 f64 i8 i16 i32 i64 i128 isize str u8 u16 u32 u64 u128 usize".split()
+)
 OPAQUE = (
-    LINE,
+    LINE_COMMENT,
     nested(rb"/\*", rb"\*/", rb"(?:(?!/\*|\*/).)*+"),
     rb"/\*.*",
     rb'(?<!\w)[bc]?r(?P<raw>#*)".*?(?:"(?P=raw)|\Z)',
@@ -57,26 +59,26 @@ COMMENTS = DocComments(
     inner=INNER_DOC_COMMENT.pattern,
 )
 # a macro that begins with an item, as `cfg_if!` and `proptest!`
-ITEMS = re.compile(
+MACRO_OF_ITEMS = re.compile(
     rb"!(?<=\w!)\s*+\{(?=(?:\s|//[^\n]*+|#!?\[[^\]]*+\])*+(?:if\s+#\[|(?:pub\b\s*+(?:\([^)]*+\)\s*+)?)?"
     rb"(?:(?:const|async|unsafe|extern)\s+(?:\"\w*+\"\s*+)?)*+"
     rb"(?:fn|impl|mod|trait|struct|enum|use)\b))"
 )
-HEAD = re.compile(rb"^[ \t]*+((?:\w++::)*+\w++)\Z", re.MULTILINE)
+MACRO_HEAD = re.compile(rb"^[ \t]*+((?:\w++::)*+\w++)\Z", re.MULTILINE)
 OPAQUE_OR_BRACE = re.compile(
     b"|".join((*OPAQUE, rb"(?P<branch>(?:else\s+)?if\s+#\[[^\]]*+\]\s*+\{|else\s*+\{)", rb"[{}]")),
-    FLAGS,
+    OPAQUE_FLAGS,
 )
 
 
 def _with_items(data: bytes) -> Prepared:
     """Return code without the heads and ends of macros that hold items."""
-    macros = list(ITEMS.finditer(data))
+    macros = list(MACRO_OF_ITEMS.finditer(data))
     starts = [data.rfind(b"\n", 0, match.start()) + 1 for match in macros]
     heads = {
         match.end(): head.start(1)
         for match, start in zip(macros, starts, strict=True)
-        if (head := HEAD.match(data, start, match.start()))
+        if (head := MACRO_HEAD.match(data, start, match.start()))
     }
     seen, open_ = bytearray(data), list[bool]()
     for brace in OPAQUE_OR_BRACE.finditer(data) if heads else ():
@@ -131,7 +133,7 @@ class Language(CodeLanguage):
             """,
         type_names="type_identifier",
         never=KEYWORDS,  # macros hold any word
-        keywords=SOFT,
+        keywords=SOFT_KEYWORDS,
         opaque=OPAQUE,
         reserved=(),
     )
@@ -164,7 +166,7 @@ class Language(CodeLanguage):
         return [
             (start, end)
             for start, end in super().names(text)
-            if text[start:end] not in PRIMITIVES
+            if text[start:end] not in PRIMITIVE_TYPES
             or not text.startswith("::", end)
             or text.endswith("::", 0, start)  # the module std::str
         ]

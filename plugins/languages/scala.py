@@ -15,17 +15,17 @@ from structkit.structure.code import (
     named_scopes,
 )
 
-TYPES = [f"{kind}_definition" for kind in ("class", "enum", "given", "trait")]
+TYPE_DEFINITIONS = [f"{kind}_definition" for kind in ("class", "enum", "given", "trait")]
 
 
 # a template without members, which the grammar takes for one with all that follows
-EMPTY = re.compile(
+EMPTY_TEMPLATE = re.compile(
     rb":[ \t]*+\n(?:[ \t]*+(?://[^\n]*+)?+\n)*+[ \t]*+end[ \t]++[\w`]++[ \t]*+$", re.MULTILINE
 )
 
 
 def _without_empty_templates(data: bytes) -> Prepared:
-    return Prepared(blank_out(EMPTY, data))
+    return Prepared(blank_out(EMPTY_TEMPLATE, data))
 
 
 def _last(node: tree_sitter.Node) -> tree_sitter.Node:
@@ -49,7 +49,7 @@ class Language(CodeLanguage):
             using_directive
             """,
         type_names="type_identifier",
-        types=(*(f"{kind}>identifier" for kind in TYPES), "type_parameters"),
+        types=(*(f"{kind}>identifier" for kind in TYPE_DEFINITIONS), "type_parameters"),
         never="null super this",
     )
     outline = Outline(

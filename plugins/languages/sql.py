@@ -7,7 +7,7 @@ in any language: no name is taken there.
 import re
 
 from structkit.structure.code import (
-    BLOCK,
+    BLOCK_COMMENT,
     CodeLanguage,
     DocComments,
     Outline,
@@ -20,7 +20,12 @@ DEFINITION_STATEMENTS = [
     f"create_{kind}"
     for kind in ("function", "procedure", "trigger", "view", "materialized_view", "table")
 ]
-OPAQUE = (rb"--[^\n]*", BLOCK, rb"'(?:''|[^'])*+'?", rb"(?P<dollars>\$\w*\$).*?(?:(?P=dollars)|\Z)")
+OPAQUE = (
+    rb"--[^\n]*",
+    BLOCK_COMMENT,
+    rb"'(?:''|[^'])*+'?",
+    rb"(?P<dollars>\$\w*\$).*?(?:(?P=dollars)|\Z)",
+)
 DOLLAR_QUOTED = re.compile(rb"(\$\w*\$)(.*?)\1", re.DOTALL)
 
 

@@ -5,7 +5,7 @@ from functools import partial
 
 from structkit.structure.code import (
     BRACES,
-    DOUBLE,
+    DOUBLE_QUOTED,
     CodeLanguage,
     DocComments,
     Outline,
@@ -18,7 +18,7 @@ from structkit.structure.code import (
 NAMELESS = {f"{kind}_declaration": kind for kind in ("init", "deinit", "subscript")}
 
 # macros and messages of the compiler among members, which the grammar lacks
-MACRO_ARGUMENTS = nested(rb"\(", rb"\)", rb'(?:[^()"]|%b)*+' % DOUBLE)
+MACRO_ARGUMENTS = nested(rb"\(", rb"\)", rb'(?:[^()"]|%b)*+' % DOUBLE_QUOTED)
 MEMBER_MACRO = re.compile(
     rb"^[ \t]*+#(?!if|else)\w++(?:%b)?+(?:[ \t]*+%b)?+(?=[ \t]*+(?://|$))"
     % (MACRO_ARGUMENTS, BRACES),

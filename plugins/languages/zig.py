@@ -1,8 +1,8 @@
 """Zig: names of variables, functions, fields and types, which are values like any other."""
 
 from structkit.structure.code import (
-    DOUBLE,
-    SINGLE,
+    DOUBLE_QUOTED,
+    SINGLE_QUOTED,
     CodeLanguage,
     DocComments,
     Outline,
@@ -19,7 +19,7 @@ class Language(CodeLanguage):
         "tree_sitter_zig",
         skip="string multiline_string character comment builtin_type",
         never="_",
-        opaque=(rb"//[^\n]*", rb"\\\\[^\n]*", DOUBLE, SINGLE),
+        opaque=(rb"//[^\n]*", rb"\\\\[^\n]*", DOUBLE_QUOTED, SINGLE_QUOTED),
     )
     outline = Outline(
         grammar,

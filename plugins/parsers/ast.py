@@ -12,7 +12,7 @@ import tree_sitter
 from structkit import plugin
 from structkit.errors import UserError, flag
 from structkit.settings import settings_class
-from structkit.structure.code.grammar import CLASS, Grammar, parse
+from structkit.structure.code.grammar import CLASS_FRAME, Grammar, parse
 from structkit.structure.code.languages import CodeLanguage, language_named
 from structkit.structure.trees.brackets import unescaped
 from structkit.structure.trees.tree import Ints, Tree, from_spans
@@ -62,9 +62,9 @@ def code_tree(grammar: Grammar, text: str) -> Tree:
     shift = 0
     tree = parse(grammar.parser, data)
     if tree.root_node.has_error and grammar.member:
-        inside = parse(grammar.parser, CLASS[0] + data + CLASS[1])
+        inside = parse(grammar.parser, CLASS_FRAME[0] + data + CLASS_FRAME[1])
         if not inside.root_node.has_error:
-            tree, shift = inside, len(CLASS[0])
+            tree, shift = inside, len(CLASS_FRAME[0])
     spans, kinds = _nodes(tree, shift, shift + len(data))
     del tree
     cuts, places = np.unique(spans, return_inverse=True)

@@ -47,7 +47,7 @@ from structkit.records import fields
 from structkit.records.jsonl import Record, Records, text_field
 from structkit.records.output import dump
 from structkit.registry import canonical, fault_of
-from structkit.structure.code.grammar import MEMORY, TIMES
+from structkit.structure.code.grammar import PARSE_MEMORY_BYTES, PARSE_MEMORY_PER_BYTE
 from structkit.structure.code.languages import outline_of
 from structkit.structure.code.outline import Definition, ParsedText
 
@@ -278,7 +278,9 @@ class Collector:
     def __call__(self, batch: list[Found]) -> Collected:
         size = sum(each.size for each in batch)
         seconds = MIN_CPU_SECONDS * max(1, size / BYTES_IN_MIN_SECONDS)
-        collected = self.child.result(batch, seconds, MEMORY + TIMES * size)
+        collected = self.child.result(
+            batch, seconds, PARSE_MEMORY_BYTES + PARSE_MEMORY_PER_BYTE * size
+        )
         if collected is not None:
             return collected
         if len(batch) == 1:

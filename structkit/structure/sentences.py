@@ -6,10 +6,10 @@ Tests: tests/collecting/test_units.py.
 import re
 from collections.abc import Iterator
 
-END = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s|$)|[。！？]+[」』”’]*")
+SENTENCE_END = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s|$)|[。！？]+[」』”’]*")
 OPENING_MARKS = "\"'“‘«([{"
 # a line that begins a new paragraph
-ITEM = re.compile(r"[ \t]*(?:[-*+•·]|\d{1,3}[.)])[ \t]+\S")
+LIST_ITEM = re.compile(r"[ \t]*(?:[-*+•·]|\d{1,3}[.)])[ \t]+\S")
 ABBREVIATIONS = frozenset(
     """
     adj adv al approx apr assn aug ave bros ca capt cf co col corp dec dept diff dr e.g ed eds eg
@@ -26,7 +26,7 @@ ABBREVIATIONS_LIKE_WORDS = frozenset(
     "mar pub rep reps sat sun wed".split()
 )  # words unless capitalized
 INITIALS = re.compile(r"(?:[A-Z]\.){1,3}[A-Z]")
-LONGEST = 15  # characters of an abbreviation
+MAX_ABBREVIATION_CHARACTERS = 15  # characters of an abbreviation
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:
@@ -38,7 +38,7 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
     """
     for first, last in _paragraphs(text):
         start = first
-        for match in END.finditer(text, first, last):
+        for match in SENTENCE_END.finditer(text, first, last):
             if match.start() > start and _is_end(text, start, match.start(), match.end(), last):
                 yield from _with_words(text, start, match.end())
                 start = match.end()
@@ -52,7 +52,7 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
         if not line.strip():
             yield start, at
             start = end
-        elif ITEM.match(line):
+        elif LIST_ITEM.match(line):
             yield start, at
             start = at
         at = end + 1
@@ -78,7 +78,7 @@ def _is_end(text: str, start: int, at: int, after: int, last: int) -> bool:
         return False
     if text[at:after] != ".":
         return True
-    word = text[max(start, at - LONGEST) : at]
+    word = text[max(start, at - MAX_ABBREVIATION_CHARACTERS) : at]
     word = word[max(word.rfind(sign) for sign in " \t\n") + 1 :].lstrip(OPENING_MARKS)
     if word.lower() in NUMBERED_ABBREVIATIONS:
         return not first.isdecimal()

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from structkit.errors import UserError
 from structkit.structure import Span
 
-UNMASKED = "leave the record out, or mask the original text"
-COUNT = 100  # T5 has <extra_id_0> … <extra_id_99>
-SENTINELS = tuple(f"<extra_id_{number}>" for number in range(COUNT))
+MASKED_REMEDY = "leave the record out, or mask the original text"
+MAX_SENTINELS = 100  # T5 has <extra_id_0> … <extra_id_99>
+SENTINELS = tuple(f"<extra_id_{number}>" for number in range(MAX_SENTINELS))
 SENTINEL = re.compile(r"<extra_id_(\d+)>")
 
 
@@ -29,7 +29,7 @@ def mask(
     text: str,
     spans: Sequence[Span],
     *,
-    max_entities: int = COUNT - 1,
+    max_entities: int = MAX_SENTINELS - 1,
     only: Collection[str] | None = None,
 ) -> Masked:
     """Replace the k-th distinct entity by `<extra_id_k>`, wherever it occurs among the spans.
@@ -89,7 +89,7 @@ def target(entities: Sequence[str]) -> str:
 def refuse_sentinels(text: str) -> None:
     """Raise if the text holds a sentinel already: undoing the mask would be ambiguous."""
     if "<extra_id_" in text and (match := SENTINEL.search(text)):
-        raise UserError(f"the text already holds the sentinel {match[0]}", UNMASKED)
+        raise UserError(f"the text already holds the sentinel {match[0]}", MASKED_REMEDY)
 
 
 def draw(entities: Sequence[str], ratio: float, rng: random.Random) -> set[str]:
@@ -103,7 +103,7 @@ def draw(entities: Sequence[str], ratio: float, rng: random.Random) -> set[str]:
     return set(rng.sample(distinct, count))
 
 
-MEAN_LENGTH = 3.0  # tokens of a span
+MEAN_SPAN_TOKENS = 3.0  # tokens of a span
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
@@ -112,7 +112,7 @@ def random_spans(
     ratio: float,
     rng: random.Random,
     *,
-    max_spans: int = COUNT - 1,
+    max_spans: int = MAX_SENTINELS - 1,
 ) -> list[Span]:
     """Corrupt spans as T5: words and punctuation that cover about `ratio` of the text.
 
@@ -127,7 +127,7 @@ def random_spans(
     noise = min(max(1, round(len(tokens) * ratio)), len(tokens) - 1)
     if noise < 1:
         return []
-    count = min(max(1, round(noise / MEAN_LENGTH)), len(tokens) - noise, max_spans)
+    count = min(max(1, round(noise / MEAN_SPAN_TOKENS)), len(tokens) - noise, max_spans)
     masked, kept = _pieces(noise, count, rng), _pieces(len(tokens) - noise, count, rng)
     spans: list[Span] = []
     at = 0

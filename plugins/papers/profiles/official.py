@@ -30,7 +30,7 @@ from ...languages import php, product
 SAMPLED_SHARES = {"go": 0.5, "java": 0.5, "javascript": 0.1, "php": 0.5, "ruby": 0.5}
 PROPER_NOUNS = frozenset(("NNP", "NNPS"))
 PHP_KEYWORDS = frozenset(
-    word.upper() if word.startswith("__") else word for word in php.WORDS
+    word.upper() if word.startswith("__") else word for word in php.RESERVED_WORDS
 ).difference("__HALT_COMPILER __PROPERTY__ false fn match readonly yield".split())
 
 

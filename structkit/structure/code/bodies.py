@@ -8,7 +8,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from structkit.structure import Span
-from structkit.structure.code.grammar import CLASS, FLAGS, PARENTHESES, Grammar, overwrite
+from structkit.structure.code.grammar import (
+    CLASS_FRAME,
+    OPAQUE_FLAGS,
+    PARENTHESES,
+    Grammar,
+    overwrite,
+)
 
 SIGNS = rb"(?P<sign>[{}();]|\n[ \t]*+(?=\n))"
 
@@ -29,7 +35,7 @@ def without_broken_pieces(data: bytes, grammar: Grammar, heads: re.Pattern[bytes
     for code, blank in _statements(data, grammar, heads):
         text = data[slice(*code)]
         if grammar.member:
-            text = text.join(CLASS)
+            text = text.join(CLASS_FRAME)
         if grammar.parser.parse(text).root_node.has_error:
             overwrite(kept, *blank)
     return bytes(kept)
@@ -40,7 +46,7 @@ def _statements(data: bytes, grammar: Grammar, heads: re.Pattern[bytes]) -> Iter
     start = body = 0
     braces = 0  # that are open, from that of a body on
     parentheses = 0  # in a head: braces in them are no body
-    for token in re.finditer(b"|".join((*grammar.opaque, SIGNS)), data, FLAGS):
+    for token in re.finditer(b"|".join((*grammar.opaque, SIGNS)), data, OPAQUE_FLAGS):
         sign, at = token["sign"], token.start()
         if sign is None:
             continue

@@ -14,28 +14,28 @@ from structkit.errors import UserError
 from structkit.processes import in_child
 from structkit.structure import Span
 
-LIMIT = 5.0  # seconds of CPU time: a function takes 0.0001, a megabyte 0.2
+MAX_PARSE_SECONDS = 5.0  # seconds of CPU time: a function takes 0.0001, a megabyte 0.2
 # bytes; code takes 200 times its size
-MEMORY = 1 << 30
-TIMES = 200
-LONG = 8_000  # bytes
-SHORT = 1_000  # bytes: the worst known text of this size takes 0.2 s
+PARSE_MEMORY_BYTES = 1 << 30
+PARSE_MEMORY_PER_BYTE = 200
+MAX_UNTRIED_BYTES = 8_000  # bytes
+MAX_UNTIMED_BYTES = 1_000  # bytes: the worst known text of this size takes 0.2 s
 SKIP, TAKE, ENTER, HIDE = range(4)
-ERROR = 0xFFFF
+ERROR_KIND = 0xFFFF
 TO_SPACES = bytes(ord("\n" if byte == ord("\n") else " ") for byte in range(256))
 LONE_CR = re.compile(rb"\r(?!\n)")
-BARE = (b"", b"")
-CLASS = (b"class A {", b"\n}")
+BARE_FRAME = (b"", b"")
+CLASS_FRAME = (b"class A {", b"\n}")
 INSIDE_WORD = re.compile(rb"(?<=[\w\x80-\xff])[\w\x80-\xff]")
-ENDLESS = (1 << 62, 1 << 62)
+NO_HOLE = (1 << 62, 1 << 62)
 Names = str | Iterable[str]  # words of a text, or one by one
 
 # strings and comments that many languages have; an open one ends with its line or the text
-FLAGS = re.DOTALL | re.MULTILINE
-LINE = rb"//[^\n]*"
-BLOCK = rb"/\*.*?(?:\*/|\Z)"
-DOUBLE = rb'"(?:\\.|[^"\\\n])*+"?'
-SINGLE = rb"'(?:\\.|[^'\\\n])*+'?"
+OPAQUE_FLAGS = re.DOTALL | re.MULTILINE
+LINE_COMMENT = rb"//[^\n]*"
+BLOCK_COMMENT = rb"/\*.*?(?:\*/|\Z)"
+DOUBLE_QUOTED = rb'"(?:\\.|[^"\\\n])*+"?'
+SINGLE_QUOTED = rb"'(?:\\.|[^'\\\n])*+'?"
 
 
 def _words_of(names: Names) -> Iterable[str]:
@@ -63,15 +63,17 @@ def line_feeds(data: bytes) -> bytes:
     return LONE_CR.sub(b"\n", data) if b"\r" in data else data
 
 
-def parse(parser: tree_sitter.Parser, data: bytes, limit: float = LIMIT) -> tree_sitter.Tree:
+def parse(
+    parser: tree_sitter.Parser, data: bytes, limit: float = MAX_PARSE_SECONDS
+) -> tree_sitter.Tree:
     """Parse UTF-8 text. Errors: it takes longer than the limit."""
     data = line_feeds(data)
-    if len(data) < SHORT:
+    if len(data) < MAX_UNTIMED_BYTES:
         return parser.parse(data)
     # at the end of a text, one step may take time and memory quadratic in what is open: first a
     # separate process, which can be stopped at any point, tries a long one
-    if len(data) > LONG:
-        memory = MEMORY + TIMES * len(data)
+    if len(data) > MAX_UNTRIED_BYTES:
+        memory = PARSE_MEMORY_BYTES + PARSE_MEMORY_PER_BYTE * len(data)
         if in_child(lambda: bool(parser.parse(data)), limit, memory) is None:
             raise _too_slow(limit, ", or too much memory")
     end, soonest = thread_time() + limit, monotonic() + limit
@@ -190,7 +192,7 @@ class Grammar:
     def _actions(self, skip: Iterable[int], under: Iterable[int], take: Iterable[int]) -> list[int]:
         """Return the action at a node of each kind, by the kind's number."""
         kinds = range(self.language.node_kind_count)
-        actions = [ENTER] * (ERROR + 1)
+        actions = [ENTER] * (ERROR_KIND + 1)
         # unnamed nodes have no parts
         bare = (kind for kind in kinds if not self.language.node_kind_is_named(kind))
         for some, action in ((bare, SKIP), (skip, SKIP), (under, HIDE), (take, TAKE)):
@@ -205,7 +207,7 @@ class Grammar:
         """
         data = text.encode("utf-8")
         tree, shift = self._parse(text, data)
-        leaves = self._walk(tree, CLASS[0][:shift] + data, types)
+        leaves = self._walk(tree, CLASS_FRAME[0][:shift] + data, types)
         if shift:
             end = shift + len(data)
             leaves = [(a - shift, b - shift) for a, b in leaves if shift <= a and b <= end]
@@ -216,7 +218,7 @@ class Grammar:
             # a missing name is an empty one, and reserved words may be taken for names
             leaves = [(start, end) for start, end in leaves if start < end]
             barred = self.reserved
-            opaque = re.compile(b"|".join(self.opaque) or rb"(?!)", FLAGS)
+            opaque = re.compile(b"|".join(self.opaque) or rb"(?!)", OPAQUE_FLAGS)
             found = opaque.finditer(line_feeds(data))
             holes = [match.span() for match in found if match.lastgroup != "code"]
             leaves = spans_outside(leaves, holes)
@@ -241,7 +243,9 @@ class Grammar:
                 tree = parse(self.parser, seen)
             return tree, 0
         trees: list[tuple[tree_sitter.Tree, int]] = []
-        for head, tail in (CLASS, BARE) if self.member.match(text) else (BARE, CLASS):
+        for head, tail in (
+            (CLASS_FRAME, BARE_FRAME) if self.member.match(text) else (BARE_FRAME, CLASS_FRAME)
+        ):
             tree = parse(self.parser, head + data + tail)
             trees.append((tree, len(head)))
             if not tree.root_node.has_error:
@@ -317,10 +321,10 @@ def spans_outside(spans: list[Span], holes: list[Span]) -> list[Span]:
     """
     kept: list[Span] = []
     rest = iter(holes)
-    start, end = next(rest, ENDLESS)
+    start, end = next(rest, NO_HOLE)
     for span in spans:
         while span[0] >= end:
-            start, end = next(rest, ENDLESS)
+            start, end = next(rest, NO_HOLE)
         if span[1] <= start:
             kept.append(span)
     return kept

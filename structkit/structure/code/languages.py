@@ -14,10 +14,17 @@ from structkit.records.jsonl import Record
 from structkit.registry import Contract, canonical, configure, implied, load, names
 from structkit.settings import settings_class
 from structkit.structure import Span
-from structkit.structure.code.grammar import BLOCK, DOUBLE, LINE, SINGLE, Grammar, words
+from structkit.structure.code.grammar import (
+    BLOCK_COMMENT,
+    DOUBLE_QUOTED,
+    LINE_COMMENT,
+    SINGLE_QUOTED,
+    Grammar,
+    words,
+)
 from structkit.structure.code.outline import Outline
 
-OPAQUE = (LINE, BLOCK, rb'"{3}.*?(?:"{3}|\Z)', DOUBLE, SINGLE)
+OPAQUE = (LINE_COMMENT, BLOCK_COMMENT, rb'"{3}.*?(?:"{3}|\Z)', DOUBLE_QUOTED, SINGLE_QUOTED)
 
 
 @settings_class

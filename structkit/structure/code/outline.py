@@ -38,7 +38,7 @@ FILE_COMMENT = re.compile(
 COMMENT_MARKS = r"/\*[*!]*(?!/)|\*+(?!/)|//[/!]*|#+"
 COMMENT_END = re.compile(r"(?<!\*)\*++/[ \t]*$", re.MULTILINE)
 # a key that is a string or computed, alone or after an object
-KEY = re.compile(
+QUOTED_KEY = re.compile(
     r"""
     (?P<owner>[^\[\]"'`]*)
     (?:
@@ -283,7 +283,7 @@ def owner_and_name(text: str) -> tuple[str, str]:
     """
     if text.isidentifier():
         return "", text
-    if text.endswith(("]", "'", '"', "`")) and (match := KEY.match(text)):
+    if text.endswith(("]", "'", '"', "`")) and (match := QUOTED_KEY.match(text)):
         return match["owner"], match["literal"] or match["computed"]
     for sign in ("::", ":", "."):
         owner, separator, name = text.rpartition(sign)

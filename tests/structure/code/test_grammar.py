@@ -9,7 +9,7 @@ from tree_sitter import Language, Parser
 from structkit import mask_entities
 from structkit.errors import UserError
 from structkit.registry import load
-from structkit.structure.code.grammar import LIMIT, parse
+from structkit.structure.code.grammar import MAX_PARSE_SECONDS, parse
 from tests.structure.code.sources import CODE
 
 # this grammar takes 40 s for it, inside a class; the half of it takes 7 s
@@ -37,7 +37,7 @@ EACH = ["python", *(pytest.param(n, marks=pytest.mark.long) for n in CODE if n !
 
 @pytest.mark.parametrize("language", EACH)
 def test_no_text_holds_the_stream_up(language, monkeypatch):
-    monkeypatch.setattr(parse, "__defaults__", (LIMIT / 5,))  # many units take all of it
+    monkeypatch.setattr(parse, "__defaults__", (MAX_PARSE_SECONDS / 5,))
     for unit in DEEP:
         start = thread_time()
         records = [{"id": "1", "language": language, "code": unit * 3000 + "name"}]
@@ -45,4 +45,4 @@ def test_no_text_holds_the_stream_up(language, monkeypatch):
             list(mask_entities(records))
         except UserError as error:
             assert error.problem.startswith(("parsing takes longer", "the text holds no entity"))
-        assert thread_time() - start < LIMIT, unit
+        assert thread_time() - start < MAX_PARSE_SECONDS, unit
