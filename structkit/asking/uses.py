@@ -27,9 +27,20 @@ from structkit.structure.code.outline import FUNCTION, Definition, Outline
 
 # nodes of syntax trees that are no names, though they may be one word
 TEXT_NODE = re.compile(r"comment|string|content|fragment|text|heredoc|regex|char")
-CALL_NODE = re.compile(r"call|invocation|new_expression|object_creation|^command$")
-CALLEE_FIELDS = ("function", "method", "name", "constructor", "type", "macro", "target")
-GENERIC_NODE = re.compile(r"generic|template_(?:function|method)")  # a name with types in brackets
+CALL_NODE = re.compile(
+    r"""
+    call | invocation | new_expression | object_creation | ^command$
+    | constructor_expression | instance_expression | type_conversion  # with types in brackets
+    """,
+    re.VERBOSE,
+)
+CALLEE_FIELDS = (
+    "function", "method", "name", "constructor", "constructed_type", "type", "macro", "target",
+)  # fmt: skip
+TYPE_ARGUMENTS_NODE = re.compile(r"(?:type|template)_argument")
+# some grammars read `f<T>(a)` as comparisons
+COMPARISON_NODE = re.compile(r"binary|relational|comparison")
+GENERIC_CALL = re.compile(rb"<(?:[\w\s,.?*:]{1,200}+|<[\w\s,.?*:<>]{1,200}?>)*+>\(")
 DEFINITION_NODE = re.compile(
     r"""
     (?<! augmented_ ) (?<! operator_ ) (?<! compound_ ) assignment
@@ -134,7 +145,7 @@ class CodeFile:
             row = node.start_point.row
             is_new = row not in signatures and use_of_row.get(row, "mention") == "mention"
             if node.text == own and is_new:
-                use_of_row[row] = _use_of(node)
+                use_of_row[row] = _use_of(node, self.data)
         for row, use in use_of_row.items():
             around = self._around(row)
             if use == "definition" and around and around.kind == FUNCTION:
@@ -153,7 +164,7 @@ class CodeFile:
                 is_own = node.start_byte in starts or (row, name) in names
                 if name in called or is_own or not node.is_named:
                     continue
-                if _use_of(node) == "call":
+                if _use_of(node, self.data) == "call":
                     called.add(name)
                     yield self._answer(row, row, row, definition, calls=name)
 
@@ -203,9 +214,9 @@ class CodeFile:
         return Hit(record["id"], score), record
 
 
-def _use_of(node: tree_sitter.Node) -> str:
-    """Return how a name is used: defined, called, imported, or mentioned otherwise."""
-    if _is_called(node):
+def _use_of(node: tree_sitter.Node, data: bytes) -> str:
+    """Return how a name in a file is used: defined, called, imported, or mentioned otherwise."""
+    if _is_called(node, data):
         return "call"
     around = node.parent
     while around:
@@ -229,11 +240,17 @@ def _is_defined(node: tree_sitter.Node) -> bool:
     return any(inner in around.children_by_field_name(name) for name in DEFINED_FIELDS)
 
 
-def _is_called(node: tree_sitter.Node) -> bool:
+def _is_called(node: tree_sitter.Node, data: bytes) -> bool:
     """Return whether a name is that of what a call calls: `f`, `a.f`, `f<T>`."""
     callee, around = node, node.parent
     while around and not CALL_NODE.search(around.type):
-        if around.end_byte != callee.end_byte and not GENERIC_NODE.search(around.type):
+        if COMPARISON_NODE.search(around.type):
+            return GENERIC_CALL.match(data, node.end_byte) is not None
+        after = callee.next_named_sibling
+        if after and after.type == "selector" and after.child(0).type == "argument_part":  # of Dart
+            return True
+        is_generic = after and TYPE_ARGUMENTS_NODE.search(after.type)
+        if around.end_byte != callee.end_byte and not is_generic:
             return False
         callee, around = around, around.parent
     if around is None:

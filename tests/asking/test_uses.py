@@ -142,7 +142,14 @@ def test_a_constant_and_a_field_are_defined_where_they_are_declared(tmp_path, fi
             "defmodule A do\n  def f(a) do\n    b(a)\n    C.d(a) |> e()\n  end\nend\n",
             "b d e",
         ),
-        ("a.cs", "class A { void f() { b(c); this.d<E>(g); } }\n", "b d"),
+        ("a.cs", "class A { void f() { new B<C>(d); this.e<G>(h); } }\n", "B e"),
+        ("a.kt", "fun f(a: Int) {\n B<C>(a)\n a.d<E<G>>(3)\n if (a < b) h(1)\n}\n", "B d h"),
+        ("a.swift", "func f(a: Int) {\n B<C>(a)\n a.d<E>(3)\n if a < b { g(1) }\n}\n", "B d g"),
+        ("a.scala", "object A { def f(a: Int) = { new B[C](a); d[E](a); a.g[H]() } }", "B d g"),
+        ("a.cpp", "void f(int a) {\n b<C>(a);\n new D<E>(a);\n g::h<C>(a);\n}\n", "b D h"),
+        ("a.go", "package a\nfunc f(a int) {\n\tB[C](a)\n\td.E[int](a)\n}\n", "B E"),
+        ("a.dart", "void f(int a) {\n b<C>(a);\n a.d(e);\n var g = H<C>(a);\n}\n", "b d H"),
+        ("a.ts", "function f(a) { b<C>(a); new D<E>(a) }\ninterface I { g<T>(h: T): T }\n", "b D"),
     ],
 )
 def test_calls_are_listed_by_name(tmp_path, file, code, called):
