@@ -368,7 +368,7 @@ def _update(
     The `first` time, say how much was read.
     """
     begun = committed = time.monotonic()
-    sizes = {source.path: source.size for source, _ in changes.pending}
+    sizes = {source.path: counted_bytes(source) for source, _ in changes.pending}
     total, done_files, done_bytes = sum(sizes.values()), 0, 0
     files, new, words = dict(changes.same), list[IndexedFile](), list[Postings]()
     with progress("read", lambda: Position(done_files, done_bytes, total, noun="files")):
@@ -445,6 +445,11 @@ def _read_files(
     if sum(source.size for source, _ in changes.pending) > MIN_PARALLEL_BYTES:
         workers = min(MAX_PROCESSES, cores())
     yield from map(work, tasks) if workers == 1 else Pool(workers, work).results(iter(tasks))
+
+
+def counted_bytes(source: Source) -> int:
+    """Return how many bytes of a file count as work: large ones are often binary or generated."""
+    return min(source.size, TASK_BYTES)
 
 
 def _reading_tasks(pending: Iterable[PendingFile]) -> list[list[PendingFile]]:

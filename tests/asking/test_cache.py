@@ -18,7 +18,7 @@ from conftest import PROGRAM, WARM, environment
 
 from structkit import ask
 from structkit.asking.cache import Target, _memories, open_store
-from structkit.asking.folder import FileChanges, _reading_tasks
+from structkit.asking.folder import FileChanges, _reading_tasks, counted_bytes
 from structkit.collecting import units
 from structkit.collecting.walking import Source, Walk, WalkOptions
 from tests.jsonl import write_files
@@ -303,20 +303,22 @@ def test_what_was_read_in_another_place_is_not_read_again(folder, cache, monkeyp
     assert same(other, cache)
 
 
-def test_the_first_tenth_of_the_bytes_takes_a_tenth_of_the_work(folder, cache):
-    """What a file costs grows with its bytes, whatever order a folder has them in."""
+@pytest.mark.parametrize("pictures", [0, 60])
+def test_the_first_tenth_of_the_bytes_takes_a_tenth_of_the_work(pictures):
+    """What a file costs grows with its bytes, whatever their order; large ones may cost nothing."""
+    sizes = [50 + n % 900 * (1 + n // 400) for n in range(4000)]  # folders of small files first
     pending = []
-    for number in range(4000):
-        size = 50 + number % 900 * (1 + number // 400)  # folders of small files first
+    for number, size in enumerate([*sizes, *[2 << 20] * pictures]):
         status = os.stat_result((0o100644, 0, 0, 1, 0, 0, size, 0, 0, 0))
         pending.append((Source(f"{number:05}.py", "x", status=status), ""))
-    sizes = [[source.size for source, _ in task] for task in _reading_tasks(pending)]
-    costs = [sum(1000 + size for size in task) for task in sizes]
-    done = [sum(task) for task in sizes]
+    tasks = [[source for source, _ in task] for task in _reading_tasks(pending)]
+    costs = [sum(1000 + each.size % (2 << 20) for each in task) for task in tasks]
+    done = [sum(map(counted_bytes, task)) for task in tasks]
     tenth = next(n for n in range(len(done)) if sum(done[:n]) >= sum(done) / 10)
     estimate = sum(costs[:tenth]) * sum(done) / sum(done[:tenth])
     assert 1 / 1.5 < estimate / sum(costs) < 1.5
-    assert 4000 == sum(map(len, sizes)) and len(sizes) > 8 * 8  # as many as 8 processes share
+    assert 4000 + pictures == sum(map(len, tasks))
+    assert len(tasks) > 8 * 8  # as many as 8 processes share
 
 
 def test_the_largest_files_are_read_first():
