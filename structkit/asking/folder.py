@@ -453,19 +453,19 @@ def counted_bytes(source: Source) -> int:
 
 
 def _reading_tasks(pending: Iterable[PendingFile]) -> list[list[PendingFile]]:
-    """Return files that are read together: those with a large file first, the others in any order.
+    """Return files that are read together in any order, but a large file rather early.
 
-    So no process has the largest file left when the others are done, and the first tasks take as
-    long for their bytes as the last.
+    So no process has a large file left when the others are done, and the first tasks take as long
+    for their bytes as the last.
     """
-
-    def size(files: Iterable[PendingFile]) -> int:
-        return sum(source.size for source, _ in files)
-
     limits = (lambda _: 1, TASK_FILES), (lambda each: each[0].size, TASK_BYTES)
     tasks = [*group_by_size(pending, *limits)]
     random_for(0, "tasks").shuffle(tasks)
-    return sorted(tasks, key=lambda task: -(size(task) // (2 * TASK_BYTES)))
+    places = list[float]()
+    for place, task in enumerate(tasks):
+        size = sum(source.size for source, _ in task)
+        places.append(place / (1 + size // (2 * TASK_BYTES)))
+    return [tasks[number] for number in np.argsort(places, kind="stable")]
 
 
 def _read_batch(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from functools import lru_cache
 from itertools import chain
 from pathlib import PurePosixPath
@@ -89,14 +89,15 @@ def folded_words(text: str) -> list[str]:
     return list(chain.from_iterable(map(word_and_parts, split_words(text))))
 
 
-def document_words(text: str) -> Iterator[str]:
+@lru_cache(maxsize=1 << 17)
+def document_words(text: str) -> tuple[str, ...]:
     """Return the words of a document's text: as `folded_words`, and single characters.
 
     A query may be one character. They are those of its pieces (`structure.bags`) together.
     """
     if text.isascii() and (text.isidentifier() or text.isalnum()):  # as most pieces are
-        return iter(word_and_parts(text))
-    return chain.from_iterable(map(word_and_parts, split_words(text, document=True)))
+        return word_and_parts(text)
+    return tuple(chain.from_iterable(map(word_and_parts, split_words(text, document=True))))
 
 
 def normalize(text: str) -> str:
