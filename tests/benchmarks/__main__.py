@@ -26,6 +26,7 @@ BENCHMARKS = {
     "score": commands.score,
     "start": commands.start,
     "search": search.exact,
+    "words": search.words,
     "indexes": search.indexes,
     "encode": encode.encode,
     "static": encode.static,

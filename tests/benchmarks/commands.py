@@ -78,7 +78,7 @@ found = pytrec_eval.RelevanceEvaluator(qrels, names).evaluate(run)
 for name in sorted(names):
     print(name, sum(values[name] for values in found.values()) / len(qrels))
 """
-# lines of a run that becomes TREC's, and of one of its ranks
+# lines of a run that becomes TREC's, and of one of its ranks; judgements of TREC and BEIR
 TREC = """
 hit = orjson.loads(line)
 write(f"{hit['query_id']} Q0 {hit['doc_id']} {hit['rank']} {hit['score']!r} structkit\\n".encode())
@@ -86,6 +86,16 @@ write(f"{hit['query_id']} Q0 {hit['doc_id']} {hit['rank']} {hit['score']!r} stru
 CHOSEN = """
 if orjson.loads(line)["rank"] == 3:
     write(line)
+"""
+JUDGED = """
+{cells}
+record = {{"query_id": query, "doc_id": document, "relevance": int(grade)}}
+write(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE))
+"""
+TREC_CELLS = "query, _, document, grade = line.decode().split()"
+BEIR_CELLS = 'query, document, grade = line.decode().rstrip("\\n").split("\\t")'
+BEIR_TO_TREC = """
+write(f"{query} 0 {document} {grade}\\n".encode())
 """
 ENCODE = """
 import sys
@@ -223,7 +233,7 @@ def collect(given: Given, folder: Path) -> None:
 
 
 def rows(given: Given, folder: Path) -> None:
-    """300,000 lines of a run: to TREC, and those of one rank, over scripts that do only that."""
+    """300,000 hits or judgements to and from TREC and BEIR, and one rank, over bare scripts."""
     source, draw = folder / "run.jsonl", random.Random(0)
     with source.open("wb") as output:
         for query in range(3_000):
@@ -232,19 +242,40 @@ def rows(given: Given, folder: Path) -> None:
                 document = f"document-{draw.randrange(100_000):06}"
                 hit = {"query_id": f"query-{query:06}", "doc_id": document}
                 output.writelines(lines([{**hit, "score": score, "rank": rank}]))
+    judged, tables = folder / "qrels.txt", folder / "test.tsv"
+    with judged.open("w") as trec, tables.open("w") as beir:
+        beir.write("query-id\tcorpus-id\tscore\n")
+        for number in range(300_000):
+            pair = f"query-{number // 100:06}", f"document-{draw.randrange(10**6):06}"
+            trec.write(f"{pair[0]} 0 {pair[1]} {number % 4}\n")
+            beir.write(f"{pair[0]}\t{pair[1]}\t{number % 4}\n")
     start, _, _ = LOOP.partition("for line in read:")
+    skip = "next(read)"  # the header
     bare = {
-        name: script(start.format(setup=""), "for line in read:", indent(work, "    "))
-        for name, work in (("trec", TREC), ("chosen", CHOSEN))
+        name: script(start.format(setup=""), first, "for line in read:", indent(work, "    "))
+        for name, first, work in (
+            ("trec", "", TREC),
+            ("chosen", "", CHOSEN),
+            ("of trec", "", JUDGED.format(cells=TREC_CELLS)),
+            ("of beir", skip, JUDGED.format(cells=BEIR_CELLS)),
+            ("beir to trec", skip, BEIR_CELLS + BEIR_TO_TREC),
+        )
     }
-    race = Race(given, {
-        "convert": ([*STRUCTKIT, "convert", "-q", "--to", "trec"], source),
-        "trec": (bare["trec"], source),
-        "select": ([*STRUCTKIT, "select", "-q", "--where", "rank=3"], source),
-        "chosen": (bare["chosen"], source),
-    })  # fmt: skip
-    race.row("convert --to trec, 300,000 lines / a bare script", "convert", "trec", 2.5, "trec")
-    race.row("select --where rank=3, 300,000 lines / a bare script", "select", "chosen", None)
+    convert = [*STRUCTKIT, "convert", "-q"]
+    qrels = ["--part", "qrels", "--from"]
+    ways = {
+        "trec": ([*convert, "--to", "trec"], source, "convert --to trec"),
+        "of trec": ([*convert, *qrels, "trec"], judged, "convert --from trec, qrels"),
+        "of beir": ([*convert, *qrels, "beir"], tables, "convert --from beir, qrels"),
+        "beir to trec": ([*convert, *qrels, "beir", "--to", "trec"], tables,
+                         "convert --from beir --to trec"),
+        "chosen": ([*STRUCTKIT, "select", "-q", "--where", "rank=3"], source,
+                   "select --where rank=3"),
+    }  # fmt: skip
+    for name, (command, file, title) in ways.items():
+        race = Race(given, {"ours": (command, file), "bare": (bare[name], file)})
+        target = None if name == "chosen" else 3
+        race.row(f"{title}, 300,000 lines / a bare script", "ours", "bare", target, "bare")
 
 
 def score(given: Given, folder: Path) -> None:

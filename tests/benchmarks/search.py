@@ -10,9 +10,11 @@ else points around 2,000 centers. CPU time of one thread, medians of runs in tur
 from __future__ import annotations
 
 import gzip
+import re
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice
@@ -21,6 +23,7 @@ from typing import Any
 
 import faiss
 import numpy as np
+import orjson
 import torch
 from structkit_plugins.backends.approximate import set_parameters
 
@@ -30,12 +33,13 @@ from structkit.registry import load
 from structkit.searching.hits import QUERIES_PER_BATCH, EmbeddedCorpus
 from structkit.searching.index import Index
 from structkit.searching.options import SearchOptions
-from tests.benchmarks.processes import STRUCTKIT
+from tests.benchmarks.processes import PYTHON, STRUCTKIT, measured
 from tests.benchmarks.table import Given, Race, tell
 from tests.searching.index_runs import matrix
 
 K = 10
-DOCUMENTS, DIMENSIONS, QUERIES, DEPTH = 100_000, 384, 256, 100
+DOCUMENTS, DIMENSIONS, DEPTH = 100_000, 384, 100
+QUERIES = (1, 64, 256, 500, 5_000)
 RECALL, TARGET = 0.95, 20
 # of the default of `--index hnsw` and `ivf`, in rising order
 CARE = {
@@ -46,29 +50,82 @@ TABLE = Path("runs/bench/static.model")  # kept for the next time
 
 
 def exact(given: Given, folder: Path) -> None:
-    """Queries per CPU second of exact search over those of others; all must find the same."""
-    vectors = np.random.default_rng(0).standard_normal(
-        (DOCUMENTS + QUERIES, DIMENSIONS), np.float32
-    )
+    """Queries per CPU second of exact search over those of faiss, by their number.
+
+    Both must find the same. Ours are searched in batches, as `search` does; faiss gets all.
+    """
+    most = max(QUERIES)
+    vectors = np.random.default_rng(0).standard_normal((DOCUMENTS + most, DIMENSIONS), np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    corpus, queries = vectors[:DOCUMENTS], vectors[DOCUMENTS:]
+    corpus, every = vectors[:DOCUMENTS], vectors[DOCUMENTS:]
     ids = [f"{number:09}" for number in range(DOCUMENTS)]
     index = Index(Embeddings(ids, Matrix([corpus]), largest_norm(Matrix([corpus]))))
     flat = faiss.IndexFlatIP(DIMENSIONS)
     flat.add(corpus)
+    for count in QUERIES:
+        queries = every[:count]
+        batches = [
+            queries[at : at + QUERIES_PER_BATCH] for at in range(0, count, QUERIES_PER_BATCH)
+        ]
 
-    def product() -> None:
-        for first in range(0, DOCUMENTS, ROWS_PER_BLOCK):
-            queries @ corpus[first : first + ROWS_PER_BLOCK].T
+        def products(batches: list[np.ndarray] = batches) -> None:
+            for some in batches:
+                for first in range(0, DOCUMENTS, ROWS_PER_BLOCK):
+                    some @ corpus[first : first + ROWS_PER_BLOCK].T
 
-    race = Race(given, {
-        "ours": lambda: index.search(queries, DEPTH)[1],
-        "faiss": lambda: flat.search(queries, DEPTH)[1],
-        "products": product,
-    })  # fmt: skip
-    note = f"same {np.mean(race.found['faiss'] == race.found['ours']):.4f}"
-    title = "exact search, times as fast as faiss's IndexFlatIP"
-    race.row(title, "faiss", "ours", 10, "products", more=True, least=0.6, note=note)
+        def ours(batches: list[np.ndarray] = batches) -> np.ndarray:
+            return np.concatenate([index.search(some, DEPTH)[1] for some in batches])
+
+        def peer(queries: np.ndarray = queries) -> Any:
+            return flat.search(queries, DEPTH)[1]
+
+        race = Race(given, {"ours": ours, "faiss": peer, "products": products})
+        note = f"same {np.mean(race.found['faiss'] == race.found['ours']):.4f}"
+        title = f"exact search, {count:,} queries, times as fast as faiss's IndexFlatIP"
+        race.row(title, "faiss", "ours", 1, "products", more=True, least=0.6, note=note)
+
+
+def words(given: Given, folder: Path) -> None:
+    """BM25 over 30,000 texts beside bm25s: CPU seconds and memory of processes."""
+    if not given.data:
+        print("search --method bm25: needs DATA")
+        return
+    corpus, queries = folder / "texts.jsonl", folder / "queries.jsonl"
+    texts = islice(pieces(given.data), 30_000)
+    rows = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
+    asked = [{"id": row["id"], "query": " ".join(row["text"].split()[5:15])} for row in rows[::60]]
+    for path, some in ((corpus, rows), (queries, asked)):
+        path.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in some))
+    ours = [*STRUCTKIT, "search", str(corpus), "--method", "bm25", "--queries", str(queries), "-q"]
+    peer = [PYTHON, "-c", BM25S, str(corpus), str(queries)]
+    costs = [(measured(ours), measured(peer)) for _ in range(given.rounds)]
+    title = f"search --method bm25, {len(rows):,} texts / bm25s"
+    tell(title, [mine.cpu / theirs.cpu for mine, theirs in costs], 1)
+    tell(f"{title}: memory", [mine.peak / theirs.peak for mine, theirs in costs], 1.2)
+
+
+BM25S = """
+import json, sys, bm25s
+texts, queries = ([json.loads(line) for line in open(name, "rb")] for name in sys.argv[1:])
+index = bm25s.BM25(k1=1.5, b=0.75)
+words = bm25s.tokenize([row["text"] for row in texts], show_progress=False)
+index.index(words, show_progress=False)
+asked = bm25s.tokenize([row["query"] for row in queries], show_progress=False)
+found, scores = index.retrieve(asked, k=100, show_progress=False)
+for query, hits, of_query in zip(queries, found.tolist(), scores.tolist()):
+    for rank, (hit, score) in enumerate(zip(hits, of_query), 1):
+        run = {"query_id": query["id"], "doc_id": texts[hit]["id"], "score": score, "rank": rank}
+        print(json.dumps(run))
+"""
+
+
+def pieces(data: Path) -> Iterator[str]:
+    """Pages without tags, in pieces of 1,330 characters."""
+    for file in sorted(data.glob("structdoc/train_docs-*.jsonl.gz")):
+        with gzip.open(file, "rb") as lines:
+            for line in lines:
+                text = " ".join(re.sub(r"<[^>]*>", " ", orjson.loads(line)["html"]).split())
+                yield from (text[at : at + 1_330] for at in range(0, len(text), 1_330))
 
 
 def indexes(given: Given, folder: Path) -> None:
