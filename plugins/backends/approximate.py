@@ -60,6 +60,7 @@ TRAINING_ROWS_PER_CLUSTER = 64  # training rows per cluster, as faiss recommends
 CODE_FACTORIES = {"int8": "SQ8,RFlat", "binary": "RaBitQ,RFlat"}
 MAX_TRIAL_SECONDS = 300  # of the CPU for a trial; codes of many dimensions take minutes to train
 RESCORED_SUFFIX = ",RFlat"  # codes with the vectors beside them
+GRAPH_FACTORY = re.compile(r"(?:^|,)(?:hnsw|nsg)", re.IGNORECASE)
 MIN_CODED_ROWS = 10_000  # rows from which codes are worth training
 
 
@@ -275,7 +276,7 @@ def build_index(vectors: Matrix, name: str, *, rescored: bool = True) -> FaissRo
     the vectors of the best rows: these are not in an index whose rows are not `rescored`.
     """
     which = None
-    if name.lower().startswith("hnsw"):
+    if GRAPH_FACTORY.search(name):
         distinct, which = distinct_rows(vectors)
         vectors = vectors.take(distinct)
     rows, dimensions = vectors.shape

@@ -145,7 +145,7 @@ def split_words(text: str, *, document: bool = False) -> list[str]:
     return words
 
 
-@lru_cache(maxsize=1 << 17)
+@lru_cache(maxsize=1 << 18)
 def word_and_parts(word: str) -> tuple[str, ...]:
     """Return a word without its case and then its parts, if it has several; without stopwords."""
     folded = fold(word)

@@ -61,7 +61,7 @@ def test_all_rows_may_be_equal(tmp_path, rows, queries, options):
         assert 2 * min(k, 100) == len(found(corpus, queries, k, **options))
 
 
-@pytest.mark.parametrize("index", ["hnsw", "HNSW32"])
+@pytest.mark.parametrize("index", ["hnsw", "HNSW32", "PCA64,HNSW32", "NSG32"])
 @pytest.mark.parametrize("equal", [1, 20])  # groups of equal rows
 def test_rows_beside_many_equal_ones_are_found_near_others(tmp_path, index, equal):
     random = np.random.default_rng(1)
