@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 import sys
-import tokenize
 from abc import ABCMeta
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout, suppress
@@ -82,12 +81,9 @@ class Plugin:
 
     def summary(self) -> str:
         """Return the first line of the file's docstring without importing the file."""
-        with self._skipped_if_unreadable(), tokenize.open(self.path) as file:
-            for token in tokenize.generate_tokens(file.readline):
-                if token.type == tokenize.STRING:
-                    return str(ast.literal_eval(token.string)).strip().partition("\n")[0].rstrip()
-                if token.type not in (tokenize.COMMENT, tokenize.NL):
-                    break
+        with self._skipped_if_unreadable():
+            about = ast.get_docstring(ast.parse(self.path.read_bytes())) or ""
+            return about.partition("\n")[0].rstrip()
         return ""
 
     @cached_property

@@ -105,10 +105,6 @@ def test_commands_and_methods_decide_by_other_settings():
         Masking(**values).mask_ratio
         for values in ({}, {"strategy": "span"}, {"profile": "official"})
     )
-    assert (True, False, True) == tuple(
-        Masking(**values).draws
-        for values in ({"profile": "official"}, {}, {"profile": "official", "mask_ratio": 0.5})
-    )
     assert "balanced" == Parsing(parser="ast").factor
     assert ("right", "left") == (Parsing().factor, Parsing(parser="dom", factor="left").factor)
     assert 100 == Pairing().depth

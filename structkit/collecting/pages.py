@@ -165,21 +165,17 @@ class Page:
 
     def _split(self, section: SectionPart) -> Iterator[SectionPart]:
         """Yield the parts of a section: its definitions, if they are long, and the rest."""
-        waiting = [section]
-        while waiting:
-            part = waiting.pop()
-            cuts = ((each.start, each.explained, each.end) for each in part.inner)
-            size = sum(len(self._between(*place)) for each in cuts for place in pairwise(each))
-            if size <= MAX_LISTED_CHARACTERS:
-                yield part
-                continue
-            parts, at = [], part.start
-            for each in part.inner:
-                parts.append(part._replace(start=at, end=each.start, inner=[]))
-                parts.append(self._definition(part, each))
-                at = each.end
-            parts.append(part._replace(start=at, inner=[]))
-            waiting += reversed(parts)
+        cuts = ((each.start, each.explained, each.end) for each in section.inner)
+        size = sum(len(self._between(*place)) for each in cuts for place in pairwise(each))
+        if size <= MAX_LISTED_CHARACTERS:
+            yield section
+            return
+        at = section.start
+        for entry in section.inner:
+            yield section._replace(start=at, end=entry.start, inner=[])
+            yield from self._split(self._definition(section, entry))  # MAX_GLOSSARY_DEPTH deep
+            at = entry.end
+        yield section._replace(start=at, inner=[])
 
     def rows(self) -> Iterator[tuple[str, Record]]:
         """Yield the rows of tables, without header rows; a text is headings, caption and cells."""

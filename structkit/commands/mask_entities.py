@@ -88,11 +88,6 @@ class Settings:
             self.language_named(self.language)
         self.profile_plugin  # noqa: B018 an unknown profile is wrong usage
 
-    @property
-    def draws(self) -> bool:
-        """Whether only some entities of a text are masked."""
-        return self.mask_ratio != 1
-
     def language_named(self, name: str) -> Language:
         """Return the language of that name, with its flags."""
         status = 2 if self.language else 1
@@ -140,7 +135,7 @@ def _mask_entities(record: Record, settings: Settings) -> Masked:
     text = _text_to_mask(record, settings, language.fields)
     spans = check_spans(language.entities(text, record), text, language)
     only = None
-    if spans and settings.draws:
+    if spans and settings.mask_ratio != 1:  # only some are masked
         names = [text[start:end] for start, end in spans]
         rng = random_for(settings.seed, record["id"], "entity")
         ratio = settings.mask_ratio
