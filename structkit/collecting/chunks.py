@@ -99,13 +99,13 @@ def _groups(rows: LineSpan, nodes: list[tree_sitter.Node]) -> list[_LineGroup]:
     reach = end  # code that begins before this line belongs to the code before it
     for node in nodes:
         row = node.start_point.row
-        alone = before is None or last_row(before) < row  # it begins a line
-        if alone and reach <= row < end and groups[-1].rows[0] < row:
+        begins_line = before is None or last_row(before) < row
+        if begins_line and reach <= row < end and groups[-1].rows[0] < row:
             groups[-1].rows = (groups[-1].rows[0], row)
             groups.append(_LineGroup((row, end)))
         groups[-1].nodes.append(node)
         before = node
-        reach = _reach(node) if alone else 0
+        reach = _reach(node) if begins_line else 0
     return groups
 
 

@@ -113,8 +113,8 @@ def _encoding_rules() -> dict[str, re.Pattern[bytes]]:
 def _page_encoding(data: bytes) -> str | None:
     page = data[:SAMPLE_BYTES].decode("latin-1")
     # of the first `<meta>` that declares one (HTML standard, section 13.2.3.2)
-    head = MARKUP.finditer(page[:PRESCAN_BYTES])
-    declared = (_meta_encoding(match[1] or "", match[0]) for match in head)
+    first_tags = MARKUP.finditer(page[:PRESCAN_BYTES])
+    declared = (_meta_encoding(match[1] or "", match[0]) for match in first_tags)
     found = next(filter(None, declared), None) or declaration(data, "xml")
     if found or "charset" not in page[PRESCAN_BYTES:].lower():
         return found
@@ -175,13 +175,13 @@ WEB_ERRORS = "structkit-web"
 codecs.register_error(WEB_ERRORS, _replace_as_on_the_web)
 
 
-def _guess(data: bytes, wrong: int) -> str:
+def _guess(data: bytes, first_wrong: int) -> str:
     """Return the codec of a text that declares none, with its first byte that is not UTF-8."""
-    beyond = len(data.translate(None, ASCII_BYTES))
-    marks = data.decode("utf-8", "replace").count("\ufffd")
-    if 3 * (marks - data.count("\ufffd".encode())) <= beyond:  # texts in others have 3 of 8
+    non_ascii = len(data.translate(None, ASCII_BYTES))
+    replaced = data.decode("utf-8", "replace").count("\ufffd")
+    if 3 * (replaced - data.count("\ufffd".encode())) <= non_ascii:  # texts in others have 3 of 8
         return "utf-8"
-    start = data.rfind(b"\n", 0, max(0, wrong - SAMPLE_BYTES // 2)) + 1
+    start = data.rfind(b"\n", 0, max(0, first_wrong - SAMPLE_BYTES // 2)) + 1
     sample = data[start : start + SAMPLE_BYTES]
     lines = [line for line in sample.splitlines(keepends=True) if not line.isascii()]
     pieces = min(MAX_PIECES, len(sample.translate(None, ASCII_BYTES)) // PIECE_BYTES)
@@ -199,10 +199,10 @@ def _guess_of_piece(piece: bytes) -> str:
     if evidence < MIN_EVIDENCE_BYTES:
         return DEFAULT_CODEC
     probable = _probabilities(piece)
-    own = probable.get(DEFAULT_CODEC, 0)
+    of_default = probable.get(DEFAULT_CODEC, 0)
     codec = max(probable, key=probable.__getitem__, default=DEFAULT_CODEC)
-    enough = 1.1 + MIN_EVIDENCE_BYTES / evidence if codec in LATIN_CODECS else BEYOND_LATIN_ODDS
-    return codec if probable.get(codec, 0) > enough * own else DEFAULT_CODEC
+    odds = 1.1 + MIN_EVIDENCE_BYTES / evidence if codec in LATIN_CODECS else BEYOND_LATIN_ODDS
+    return codec if probable.get(codec, 0) > odds * of_default else DEFAULT_CODEC
 
 
 def _probabilities(piece: bytes) -> dict[str, float]:

@@ -84,7 +84,7 @@ class Repository:
     folder: str
     head: str
     below: str  # the folder's path in the repository
-    border: Collection[str]  # the commits where a shallow clone begins, with all its files
+    shallow_commits: Collection[str]  # where a shallow clone begins, with all its files
     partial: bool  # a clone without the contents of some files
     environment: Mapping[str, str]
 
@@ -110,7 +110,8 @@ class Repository:
 @contextmanager
 def open_repository(folder: str) -> Iterator[Repository]:
     """Yield the repository of a folder. Errors: git is missing, or there is no commit."""
-    known = {name: os.environ[name] for name in os.environ if name[:4] != "GIT_"} | GIT_ENVIRONMENT
+    inherited = {name: os.environ[name] for name in os.environ if name[:4] != "GIT_"}
+    environment = inherited | GIT_ENVIRONMENT
     shown = readable_path(folder)
     root, git = _find_git(os.path.realpath(folder), shown)
     shared = os.path.abspath(shared_folder(git))
@@ -121,24 +122,28 @@ def open_repository(folder: str) -> Iterator[Repository]:
     below = below.removeprefix("./")
     config = Path(shared, "config")
     settings = config.read_text("utf-8", "replace") if config.is_file() else ""
-    with TemporaryDirectory(prefix="structkit-") as own:
-        Path(own, "HEAD").write_bytes(Path(git, "HEAD").read_bytes())
+    with TemporaryDirectory(prefix="structkit-") as git_dir:
+        Path(git_dir, "HEAD").write_bytes(Path(git, "HEAD").read_bytes())
         for name in ("refs", "packed-refs", "reftable", "shallow"):
-            Path(own, name).symlink_to(Path(shared, name))
+            Path(git_dir, name).symlink_to(Path(shared, name))
         forms = "\n".join(FORM_SETTINGS.findall(settings))
-        Path(own, "config").write_text(f"{GIT_CONFIG}{forms}\n")
+        Path(git_dir, "config").write_text(f"{GIT_CONFIG}{forms}\n")
         objects = os.path.join(shared, "objects")
-        known |= {"GIT_DIR": own, "GIT_OBJECT_DIRECTORY": objects}
+        environment |= {"GIT_DIR": git_dir, "GIT_OBJECT_DIRECTORY": objects}
         try:
-            asked = run(["git", "rev-parse", "HEAD"], env=known, stdin=DEVNULL, capture_output=True)
+            head = run(
+                ["git", "rev-parse", "HEAD"], env=environment, stdin=DEVNULL, capture_output=True
+            )
         except FileNotFoundError:
             raise UserError("git is missing", "install it, and name it in PATH") from None
-        if asked.returncode:
-            raise _no_history(_git_reason(asked.stderr)).at(shown)
-        shallow = Path(own, "shallow")
-        border = shallow.read_text("ascii", "replace").split() if shallow.is_file() else []
+        if head.returncode:
+            raise _no_history(_git_reason(head.stderr)).at(shown)
+        shallow = Path(git_dir, "shallow")
+        shallow_commits = shallow.read_text("ascii", "replace").split() if shallow.is_file() else []
         partial = any(Path(objects, "pack").glob("*.promisor"))
-        yield Repository(shown, asked.stdout.decode().strip(), below, border, partial, known)
+        yield Repository(
+            shown, head.stdout.decode().strip(), below, shallow_commits, partial, environment
+        )
 
 
 def _find_git(folder: str, shown: str) -> tuple[str, str]:
@@ -227,18 +232,18 @@ class Blobs:
         if not self._process:
             git = self.source.git("cat-file", "--batch", stdin=PIPE, stderr=DEVNULL)
             self._process = self._running.enter_context(git)
-        asked, answer = self._process.stdin, self._process.stdout
-        assert asked and answer
+        requests, answers = self._process.stdin, self._process.stdout
+        assert requests and answers
         try:
-            asked.write(f"{number}\n".encode())
-            asked.flush()
-            *_, kind, size = answer.readline().split() or [b"", b""]
+            requests.write(f"{number}\n".encode())
+            requests.flush()
+            *_, kind, size = answers.readline().split() or [b"", b""]
             if kind == wanted:
-                data = answer.read(min(int(size), self.maximum + 1))
-                left = int(size) + 1 - len(data)  # a line break follows
-                while left and (more := answer.read(min(left, GIT_BLOCK_BYTES))):
-                    left -= len(more)
-                if not left:
+                data = answers.read(min(int(size), self.maximum + 1))
+                unread = int(size) + 1 - len(data)  # a line break follows
+                while unread and (more := answers.read(min(unread, GIT_BLOCK_BYTES))):
+                    unread -= len(more)
+                if not unread:
                     return data
         except BrokenPipeError:
             pass
@@ -266,19 +271,22 @@ def commit_tasks(
     with (
         open_repository(folder) as source,
         closing(Blobs(source, maximum)) as blobs,
-        closing(commits(source)) as every,
+        closing(commits(source)) as history,
     ):
-        for commit in every:
-            chosen = [each for each in commit.changes if takes(each.path)]
+        for commit in history:
+            chosen = [change for change in commit.changes if takes(change.path)]
             if not (chosen and commit.message and part.holds(commit.id)):
                 continue
-            if commit.id in source.border and blobs.has_parents(commit.id):
+            if commit.id in source.shallow_commits and blobs.has_parents(commit.id):
                 yield CommitTask(commit, left_out=LeftOut(commit.short, *BEGINS_SHALLOW_CLONE))
             elif len(chosen) > MAX_PER_COMMIT:
                 yield CommitTask(commit, left_out=_too_many(commit, "files"))
             else:
                 try:
-                    files = [(e.path, blobs.read(e.before), blobs.read(e.after)) for e in chosen]
+                    files = [
+                        (change.path, blobs.read(change.before), blobs.read(change.after))
+                        for change in chosen
+                    ]
                     yield CommitTask(commit, files)
                 except UserError as error:
                     if source.partial:

@@ -198,9 +198,9 @@ def content_kind(path: str, text: str, media: str = "", given: str = "") -> Cont
         language = _interpreters().get(match[1]) or _interpreters().get(bare) or language
     if language is None and given in _extensions().values():
         language = given
-    sent = _media_language(media)
-    xml = "xhtml" in media.lower() if sent else ending in ("xhtml", "xht")
-    language = sent or language or PLAIN_TEXT
+    of_media = _media_language(media)
+    xml = "xhtml" in media.lower() if of_media else ending in ("xhtml", "xht")
+    language = of_media or language or PLAIN_TEXT
     return ContentKind(CONTENTS.get(language, CODE_CONTENT), language, xml)
 
 
@@ -305,5 +305,5 @@ def is_generated(path: str, text: str) -> bool:
     head = text[:CLAIM_CHARACTERS]
     if not any(word in head.lower() for word in ("generated", "bison")):
         return False
-    said = GENERATED_TEXT.search(head)
-    return said is not None and not DEFINITION_LINE.search(text, 0, said.start())
+    claim = GENERATED_TEXT.search(head)
+    return claim is not None and not DEFINITION_LINE.search(text, 0, claim.start())

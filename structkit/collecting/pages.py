@@ -80,7 +80,7 @@ def definitions(tags: Sequence[Tag], length: int) -> list[GlossaryEntry]:
     >>> [page[each.start : each.explained] for each in definitions(list(tags(page)), len(page))]
     ['<dt>-v<dt>--verbose', '<dt>-q']
     """
-    found: list[GlossaryEntry] = []
+    entries: list[GlossaryEntry] = []
     lists: list[GlossaryEntry | None] = []  # the open ones, and the last definition of each
     for tag in tags:
         if not lists and tag.name != "dl":
@@ -102,8 +102,8 @@ def definitions(tags: Sequence[Tag], length: int) -> list[GlossaryEntry]:
             _end_entry(last, tag.start)
             lists[-1] = new = GlossaryEntry(tag.start, length, length)
             outer = lists[-2] if len(lists) > 1 else None
-            (outer.inner if outer else found).append(new)
-    return found
+            (outer.inner if outer else entries).append(new)
+    return entries
 
 
 def _end_entry(definition: GlossaryEntry | None, at: int) -> None:
@@ -343,8 +343,8 @@ class HtmlPage(Page):
     @cached_property
     def headings(self) -> list[Heading]:
         """The headings with a text, in order."""
-        either = HEADINGS | {f"/{name}" for name in HEADINGS}
-        numbers = [n for n, tag in enumerate(self._tags) if tag.name in either]
+        heading_tags = HEADINGS | {f"/{name}" for name in HEADINGS}
+        numbers = [number for number, tag in enumerate(self._tags) if tag.name in heading_tags]
         headings: list[Heading] = []
         for number, end in pairwise([*numbers, len(self._tags)]):
             tag = self._tags[number]

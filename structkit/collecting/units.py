@@ -132,44 +132,44 @@ def _function_units(text: str, kind: ContentKind, units: Units) -> Iterator[Name
     `code` is as in the file, with decorators and attributes; `docstring` is there if the program
     documents the function, inside it or in a comment before it.
     """
-    program = _program(text, kind)
-    if not program:
+    parsed = _parse(text, kind)
+    if not parsed:
         return
-    for definition in program.definitions:
+    for definition in parsed.definitions:
         if definition.kind == "function":
-            code = program.data[definition.start : definition.end]
+            code = parsed.data[definition.start : definition.end]
             record: Record = {
                 "lines": [definition.row + 1, definition.end_row + 1],
                 "name": definition.name,
                 "scope": definition.scope,
                 "code": code.decode("utf-8", "replace"),
             }
-            if docstring := program.doc_comment(definition):
+            if docstring := parsed.doc_comment(definition):
                 record["docstring"] = docstring
             yield definition.path, record
 
 
 def _chunk_units(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUnit]:
     # without a grammar it is cut as text
-    program = None if _missing_grammars(kind) else _program(text, kind)
+    parsed = None if _missing_grammars(kind) else _parse(text, kind)
     lines = _text_lines(text)
-    root = program.tree.root_node if program else None
-    definitions = program.definitions if program else []
+    root = parsed.tree.root_node if parsed else None
+    definitions = parsed.definitions if parsed else []
     start_row = attrgetter("top" if units.symbols else "row")
     pending = sorted(definitions, key=start_row)
     pending.reverse()  # the next one is the last
-    here: list[Definition] = []  # those with a line in the chunk
+    in_chunk: list[Definition] = []  # those with a line in the chunk
     for first, end in cut_lines(lines, root, units.chunk_chars):
-        here = [each for each in here if first <= each.end_row]
+        in_chunk = [each for each in in_chunk if first <= each.end_row]
         while pending and start_row(pending[-1]) < end:
-            here.append(pending.pop())
+            in_chunk.append(pending.pop())
         unit: Record = {"lines": [first + 1, end]}
-        if program:
-            unit["scope"] = _scope(here, first)
-            unit["names"] = [each.path for each in here if first <= each.row < end]
-        if units.symbols and program:
+        if parsed:
+            unit["scope"] = _scope(in_chunk, first)
+            unit["names"] = [each.path for each in in_chunk if first <= each.row < end]
+        if units.symbols and parsed:
             unit["symbols"] = [
-                (each.path, each.top + 1, each.signature + 1, each.end_row + 1) for each in here
+                (each.path, each.top + 1, each.signature + 1, each.end_row + 1) for each in in_chunk
             ]
         code = "".join(lines[first:end]).rstrip("\r\n")
         yield NAMED_BY_LINES, {**unit, TEXT_FIELDS[kind.name]: code}
@@ -223,7 +223,7 @@ def say_what_lacks_grammars(endings: Iterable[str]) -> None:
         say(f"read as text: {', '.join(missing)}; {remedy}")
 
 
-def _program(text: str, kind: ContentKind) -> ParsedText | None:
+def _parse(text: str, kind: ContentKind) -> ParsedText | None:
     """Return the parsed text, if its language has trees."""
     outline = outline_of(kind.language) if kind.name == CODE_CONTENT else None
     return outline.parse(text, text.encode("utf-8", "replace")) if outline else None

@@ -44,8 +44,9 @@ WARC_ENDINGS = (".warc", ".warc.gz")
 
 
 def _open_zstd(path: str) -> Any:
-    new = sys.version_info >= (3, 14)
-    return require("compression.zstd" if new else "backports.zstd", "zstd").ZstdFile(path)
+    is_in_python = sys.version_info >= (3, 14)
+    module = "compression.zstd" if is_in_python else "backports.zstd"
+    return require(module, "zstd").ZstdFile(path)
 
 
 # of one compressed file, which is named without its ending
@@ -177,7 +178,7 @@ class Walk:
         named, seen = set(map(readable_path, roots)), set[tuple[str, str]]()
         for root in sorted(roots, key=lambda root: _path_key(root, os.path.isdir(roots[root]))):
             shown = readable_path(root)
-            for found in self._root(shown, roots[root], addresses):
+            for found in self._named(shown, roots[root], addresses):
                 below = found.path.removeprefix("" if shown == "." else shown).lstrip("/")
                 if self.globs:
                     files += 1
@@ -196,7 +197,8 @@ class Walk:
         if files and not matched:
             say(f"none of {files:,} files matches {flag('glob', ' '.join(self.globs))}")
 
-    def _root(self, shown: str, path: str, addresses: UniqueNames) -> Iterator[Found]:
+    def _named(self, shown: str, path: str, addresses: UniqueNames) -> Iterator[Found]:
+        """Yield all files of a path that the user named."""
         try:
             status = os.stat(path)
             if stat.S_ISDIR(status.st_mode):
@@ -224,23 +226,23 @@ class Walk:
             yield from (LeftOut.because(readable_path(file), faults[file]) for file in faults)
         prefix = "" if shown == "." else os.path.join(shown, "")
         top = _Folder(prefix, os.path.join(real, ""), "", rules)
-        waiting = self._open(top)  # the next one is the last
+        waiting = self._entries(top)  # the next one is the last
         while waiting:
-            found = self._entry(*waiting.pop())
-            if isinstance(found, list):
-                waiting += found
+            visited = self._visit(*waiting.pop())
+            if isinstance(visited, list):
+                waiting += visited
             else:
-                yield found
+                yield visited
 
-    def _open(self, here: _Folder) -> list[_Entry]:
+    def _entries(self, here: _Folder) -> list[_Entry]:
         """Return the entries of a folder, the first one last."""
         try:
             descriptor = open_below(here.root, here.below, FOLDER_FLAGS)
             try:
                 if self.places is not None:
                     self.places[f"{here.root}{here.below}".rstrip("/")] = os.fstat(descriptor)
-                with os.scandir(descriptor) as found:
-                    entries = sorted(found, key=_entry_key, reverse=True)
+                with os.scandir(descriptor) as scanned:
+                    entries = sorted(scanned, key=_entry_key, reverse=True)
             finally:
                 os.close(descriptor)
         except OSError as error:
@@ -248,9 +250,10 @@ class Walk:
         names = [] if self.options.no_ignore else [entry.name for entry in entries]
         rules, faults = here.rules.within(here.root, here.below, names, self._note)
         here = replace(here, rules=rules)
-        left = [LeftOut.because(here.path(name), faults[name]) for name in faults]
-        read = [entry for entry in entries if entry.name not in faults]
-        return [*((here, entry) for entry in read), *((here, each) for each in left)]
+        result: list[_Entry] = [(here, entry) for entry in entries if entry.name not in faults]
+        for name, fault in faults.items():
+            result.append((here, LeftOut.because(here.path(name), fault)))
+        return result
 
     def _note(self, place: str) -> None:
         """Note how a place is, or that there is none."""
@@ -260,7 +263,8 @@ class Walk:
             except OSError:
                 self.places[place] = None
 
-    def _entry(self, here: _Folder, entry: os.DirEntry[str] | LeftOut) -> Found | list[_Entry]:
+    def _visit(self, here: _Folder, entry: os.DirEntry[str] | LeftOut) -> Found | list[_Entry]:
+        """Return a file, why it is skipped, or the entries of a folder."""
         if isinstance(entry, LeftOut):
             return entry
         path, folder = here.path(entry.name), _is_folder(entry)
@@ -273,7 +277,7 @@ class Walk:
             return LeftOut(path, "a symbolic link", "name its target")
         if folder:
             below, rules = f"{here.below}{entry.name}/", here.rules.inside(entry.name)
-            return self._open(replace(here, below=below, rules=rules))
+            return self._entries(replace(here, below=below, rules=rules))
         if not entry.is_file(follow_symlinks=False):
             return LeftOut(path, *NOT_REGULAR)
         real = here.root + here.below + entry.name
@@ -389,15 +393,16 @@ class Archive:
             yield LeftOut.because(self.shown, error)
 
     def _files(self, members: Iterator[Member]) -> Iterator[Found]:
-        last: dict[str, Member] = {}  # of two with the same name the later counts, as in unpacking
+        # of two with the same name the later counts, as in unpacking
+        by_name: dict[str, Member] = {}
         for member in members:
             # some programs on Windows write backslashes
             name = posixpath.normpath(member.name.replace("\\", "/"))
             if name in (".", "..") or name.startswith(("/", "../")):
                 yield LeftOut.because(f"{self.shown}/{readable_path(member.name)}", LEADS_OUTSIDE)
             else:
-                last[name] = member._replace(name=name)
-        yield from map(self._file, last.values())
+                by_name[name] = member._replace(name=name)
+        yield from map(self._file, by_name.values())
 
     def _file(self, member: Member) -> Found:
         path = f"{self.shown}/{readable_path(member.name)}"
@@ -469,5 +474,5 @@ def _tar_members(unpacked: tarfile.TarFile, name: str) -> Iterator[Member]:
         infos.sort(key=lambda info: os.fsencode(info.name))
     for info in infos:
         # a file with two names is stored once, with a link to it
-        found = info.isreg() or (info.islnk() and info.linkname in files)
-        yield Member(info.name, partial(unpacked.extractfile, info), not found)
+        is_file = info.isreg() or (info.islnk() and info.linkname in files)
+        yield Member(info.name, partial(unpacked.extractfile, info), not is_file)
