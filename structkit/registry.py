@@ -36,32 +36,35 @@ class Contract(metaclass=ABCMeta):  # noqa: B024 each kind has methods of its ow
     """Contract of a plugin file; the class of each kind extends it and bears the kind's name."""
 
 
+Texts = tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Signs:
     """Signs of a plugin: literals of its class, read without importing the file."""
 
-    aliases: tuple[str, ...] = ()
+    aliases: Texts = ()
     """Other names, in lower case."""
 
-    claims: tuple[str, ...] = ()
+    claims: Texts = ()
     """An extension, and a pattern of those files with it that are this plugin's."""
 
-    encoding: tuple[str, ...] = ()
+    encoding: Texts = ()
     """The pattern of the encoding that a file declares, if its language has a rule."""
 
-    extensions: tuple[str, ...] = ()
+    extensions: Texts = ()
     """The extensions of its files, or their whole names: `rb`, `Rakefile`."""
 
-    implied_by: tuple[str, ...] = ()
+    implied_by: Texts = ()
     """A record that has all these fields needs no `language` to be of this one."""
 
-    interpreters: tuple[str, ...] = ()
+    interpreters: Texts = ()
     """The programs that the first line of its files may name, after `#!`."""
 
-    package_folders: tuple[str, ...] = ()
+    package_folders: Texts = ()
     """Folders in `src/` or `src/*/` below which folders are packages, whatever their names."""
 
-    test_endings: tuple[str, ...] = ()
+    test_endings: Texts = ()
     """How paths of tests end: `Spec.kt`."""
 
 
@@ -89,7 +92,7 @@ class Plugin:
     @cached_property
     def signs(self) -> Signs:
         """The attributes of the file's class that say how the plugin is found."""
-        literals: dict[str, tuple[str, ...]] = {}
+        literals: dict[str, Texts] = {}
         with self._skipped_if_unreadable():
             for node in ast.parse(self.path.read_bytes()).body:
                 if isinstance(node, ast.ClassDef) and node.name == self.kind.capitalize():
@@ -183,6 +186,11 @@ def plugins() -> tuple[Plugin, ...]:
     return tuple(sorted(set(installed), key=lambda plugin: (plugin.kind, plugin.name, plugin.pack)))
 
 
+def plugins_of(kind: str) -> list[Plugin]:
+    """Return all installed plugins of a kind, by name."""
+    return [plugin for plugin in plugins() if plugin.kind == kind]
+
+
 def _report(what: str, problem: str) -> None:
     say(f"{what} {problem}; it is left out: fix it, or take it out of the pack")
 
@@ -196,7 +204,7 @@ def fault_of(error: Exception) -> UserError | None:
 
 def names(kind: str) -> list[str]:
     """Return the names of all plugins of a kind."""
-    return sorted({plugin.name for plugin in plugins() if plugin.kind == kind})
+    return sorted({plugin.name for plugin in plugins_of(kind)})
 
 
 def find(kind: str, name: str, *, status: int = 2) -> Plugin:
@@ -212,12 +220,11 @@ def find(kind: str, name: str, *, status: int = 2) -> Plugin:
 
 @cache
 def _matching(kind: str, name: str) -> list[Plugin]:
-    of_kind = [plugin for plugin in plugins() if plugin.kind == kind]
-    exact = [plugin for plugin in of_kind if plugin.name == name]
+    exact = [plugin for plugin in plugins_of(kind) if plugin.name == name]
     folded = name.casefold()
     return exact or [
         plugin
-        for plugin in of_kind
+        for plugin in plugins_of(kind)
         if folded == plugin.name.casefold() or folded in plugin.signs.aliases
     ]
 
@@ -245,9 +252,9 @@ def implied(kind: str, fields: Collection[str]) -> str | None:
 
 
 @cache  # asked for every record
-def _implying(kind: str) -> list[tuple[str, tuple[str, ...]]]:
-    of_kind = (plugin for plugin in plugins() if plugin.kind == kind)
-    return [(plugin.name, plugin.signs.implied_by) for plugin in of_kind if plugin.signs.implied_by]
+def _implying(kind: str) -> list[tuple[str, Texts]]:
+    signs = ((plugin.name, plugin.signs.implied_by) for plugin in plugins_of(kind))
+    return [(name, fields) for name, fields in signs if fields]
 
 
 @cache

@@ -34,7 +34,7 @@ from structkit.errors import flag
 from structkit.progress import say
 from structkit.records.jsonl import Record, cannot_read
 from structkit.records.output import cannot_write, lock
-from structkit.registry import Plugin, plugins
+from structkit.registry import plugins_of
 from structkit.version import __version__
 
 if TYPE_CHECKING:
@@ -122,7 +122,8 @@ def cache_file(folder: Path, target: Target, settings: Mapping[str, Any]) -> Pat
     The second half of its name stands for what decides how a file is read.
     """
     languages = [
-        (plugin.pack, plugin.name, plugin.path.stat().st_mtime_ns) for plugin in _languages()
+        (plugin.pack, plugin.name, plugin.path.stat().st_mtime_ns)
+        for plugin in plugins_of("language")
     ]
     limit = settings["max_file_bytes"]
     reading = FORMAT_VERSION, __version__, languages, _without_grammar(), limit
@@ -132,14 +133,10 @@ def cache_file(folder: Path, target: Target, settings: Mapping[str, Any]) -> Pat
     return folder / f"{'-'.join(each.hexdigest() for each in digests)}.sqlite"
 
 
-def _languages() -> list[Plugin]:
-    return [plugin for plugin in plugins() if plugin.kind == "language"]
-
-
 @functools.cache  # looking for them takes a tenth of an answer in a running process
 def _without_grammar() -> list[str]:
     """Return the languages without their grammar: they have other passages."""
-    names = [plugin.name for plugin in _languages()]
+    names = [plugin.name for plugin in plugins_of("language")]
     return [name for name in names if not PathFinder.find_spec(f"tree_sitter_{name}")]
 
 

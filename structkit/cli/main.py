@@ -246,9 +246,9 @@ def _completion(setting: Setting) -> Callable[[str], Any] | None:
     """Return the completion of a setting: its choices, or names of plugins, with descriptions."""
 
     def complete(incomplete: str) -> list[tuple[str, str]]:
-        of_kind = (plugin for plugin in registry.plugins() if plugin.kind == setting.complete)
-        matching = {plugin.name: plugin for plugin in of_kind if plugin.name.startswith(incomplete)}
-        return [(name, first_words(plugin.summary())) for name, plugin in matching.items()]
+        known = {plugin.name: plugin for plugin in registry.plugins_of(setting.complete)}
+        matching = (name for name in known if name.startswith(incomplete))
+        return [(name, first_words(known[name].summary())) for name in matching]
 
     if setting.choices:
         return lambda incomplete: [name for name in setting.choices if name.startswith(incomplete)]

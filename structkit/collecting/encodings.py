@@ -9,7 +9,7 @@ from functools import cache
 
 import webencodings
 
-from structkit.registry import plugins
+from structkit.registry import plugins_of
 from structkit.structure.html.markup import MARKUP, attributes, tags
 
 # how a text of two or four bytes a character begins; UTF-32's mark has UTF-16's in it
@@ -104,8 +104,7 @@ def _encoding_rules() -> dict[str, re.Pattern[bytes]]:
     """Return the pattern of a declared encoding of each language that has one."""
     return ENCODING_RULES | {
         plugin.name: re.compile(rule.encode())
-        for plugin in plugins()
-        if plugin.kind == "language"
+        for plugin in plugins_of("language")
         for rule in plugin.signs.encoding
     }
 

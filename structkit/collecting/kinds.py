@@ -9,7 +9,7 @@ from functools import cache
 
 from structkit.collecting import MARKDOWNS
 from structkit.collecting.encodings import is_wide
-from structkit.registry import Signs, canonical, plugins
+from structkit.registry import canonical, plugins_of
 
 CODE_CONTENT = "code"
 HTML_CONTENT = "html"
@@ -194,8 +194,9 @@ def content_kind(path: str, text: str, media: str = "", given: str = "") -> Cont
     language = next((each for each, sign in _claims(ending) if sign.search(text)), language)
     # a name without an ending is weaker than the interpreter: `go` may be a script
     if (language is None or not dotted) and (match := SHEBANG.match(text)):
+        interpreters = INTERPRETERS_WITHOUT_PLUGIN | declared_by_languages("interpreters")
         bare = match[1].rstrip("0123456789.")
-        language = _interpreters().get(match[1]) or _interpreters().get(bare) or language
+        language = interpreters.get(match[1]) or interpreters.get(bare) or language
     if language is None and given in _extensions().values():
         language = given
     of_media = _media_language(media)
@@ -244,14 +245,13 @@ def _media_language(media: str) -> str | None:
 
 
 @cache
-def _languages() -> list[tuple[str, Signs]]:
-    """Return the languages with a plugin, and the signs of their files."""
-    return [(plugin.name, plugin.signs) for plugin in plugins() if plugin.kind == "language"]
-
-
-def declared_by_languages(sign: str) -> list[str]:
-    """Return what all languages declare as one of their signs."""
-    return [each for _, signs in _languages() for each in getattr(signs, sign)]
+def declared_by_languages(sign: str) -> dict[str, str]:
+    """Return what the plugins of languages declare as a sign, each with the language's name."""
+    return {
+        each: plugin.name
+        for plugin in plugins_of("language")
+        for each in getattr(plugin.signs, sign)
+    }
 
 
 @cache
@@ -262,25 +262,17 @@ def _extensions() -> dict[str, str]:
         language, _, names = line.partition(": ")
         languages |= dict.fromkeys(names.split(), language)
     languages |= {ending: MARKDOWN_CONTENT for ending in MARKDOWNS}
-    return languages | {each: name for name, signs in _languages() for each in signs.extensions}
+    return languages | declared_by_languages("extensions")
 
 
 @cache
 def _claims(ending: str) -> list[tuple[str, re.Pattern[str]]]:
     """Return the languages that claim files with another one's extension, each by a pattern."""
     return [
-        (name, re.compile(signs.claims[1]))
-        for name, signs in _languages()
-        if signs.claims[:1] == (ending,)
+        (plugin.name, re.compile(plugin.signs.claims[1]))
+        for plugin in plugins_of("language")
+        if plugin.signs.claims[:1] == (ending,)
     ]
-
-
-@cache
-def _interpreters() -> dict[str, str]:
-    """Return the language of each program that a first line may name."""
-    return INTERPRETERS_WITHOUT_PLUGIN | {
-        each: name for name, signs in _languages() for each in signs.interpreters
-    }
 
 
 def is_minified(path: str, text: str) -> bool:

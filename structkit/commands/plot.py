@@ -8,11 +8,11 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import chdir, contextmanager
 from itertools import cycle, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from structkit.command import Command, Group
 from structkit.errors import UserError, flag, program, wrong_usage
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from structkit.embeddings.vectors import Floats
     from structkit.structure.trees.tree import Tree
 
+Item = TypeVar("Item")
 PICTURE_ENDINGS = (".svg", ".png", ".pdf")
 # distinguishable without color too
 POINT_MARKERS = "o^sDvP*X"
@@ -75,15 +76,16 @@ def new_figure(path: str, size: tuple[float, float]) -> Iterator[Any]:
         output.write(picture.getvalue())
 
 
-def cycle_styles(*kinds: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield combinations of markers, lines and colors."""
-    return zip(*map(cycle, kinds), strict=False)
+def with_styles(items: Iterable[Item], *kinds: Sequence[str]) -> Iterator[tuple[Item, Any]]:
+    """Yield items, each with its own combination of markers, lines and colors."""
+    return zip(items, zip(*map(cycle, kinds), strict=False), strict=False)
 
 
-def printable_names(files: Sequence[str]) -> list[str]:
-    """Return the names of files as drawn, without control characters."""
+def with_names(files: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield files, each with its name as drawn, without control characters."""
     # a legend skips names that start with _
-    return [re.sub("^_", " _", printable(name)) for name in names_of(files)]
+    names = (re.sub("^_", " _", printable(name)) for name in names_of(files))
+    return zip(names, files, strict=True)
 
 
 @settings_class
@@ -103,15 +105,14 @@ def embeddings(settings: EmbeddingsSettings) -> None:
     At most `sample` rows of each file are drawn, by seed. Source: van der Maaten, Hinton, 2008;
     SANTA, fig. 4; SEAL, fig. 3.
     """
-    names = printable_names(settings.files)
-    files = zip(settings.files, names, strict=True)
-    samples = [sample_rows(file, name, settings) for file, name in files]
+    names = [name for name, _ in with_names(settings.files)]
+    samples = [sample_rows(file, name, settings) for name, file in with_names(settings.files)]
     points = project(samples, settings.seed)
 
     with new_figure(settings.output, (5, 5)) as figure:
         axes = figure.subplots()
-        rows = zip(names, points, cycle_styles(POINT_MARKERS, COLORS), strict=False)
-        for name, part, (marker, color) in rows:
+        named = zip(names, points, strict=True)
+        for (name, part), (marker, color) in with_styles(named, POINT_MARKERS, COLORS):
             style = {"s": 14, "marker": marker, "color": color, "alpha": 0.7, "label": name}
             axes.scatter(part[:, 0], part[:, 1], **style)
         axes.set(xticks=[], yticks=[])
@@ -191,7 +192,8 @@ def ranks(settings: RanksSettings) -> None:
 
     judged = None if settings.qrels == "self" else read_qrels(settings.qrels)
     probabilities_of: dict[str, Floats] = {}
-    for name, run in zip(printable_names(settings.runs), map(read_run, settings.runs), strict=True):
+    for name, file in with_names(settings.runs):
+        run = read_run(file)
         relevant = self_judgements(run) if judged is None else judged
         temperature = settings.temperature or fitted_temperature(run, relevant)
         probabilities_of[f"{name} (temperature {temperature:.2g})"] = probabilities(
@@ -200,8 +202,8 @@ def ranks(settings: RanksSettings) -> None:
 
     with new_figure(settings.output, (6, 4)) as figure:
         axes, edges = figure.subplots(), np.linspace(0, 1, HISTOGRAM_BARS + 1)
-        rows = zip(probabilities_of.items(), cycle_styles(LINE_STYLES, COLORS), strict=False)
-        for (name, values), (line, color) in rows:
+        named = probabilities_of.items()
+        for (name, values), (line, color) in with_styles(named, LINE_STYLES, COLORS):
             share = np.histogram(values, edges)[0] / len(values)
             axes.stairs(share, edges, linestyle=line, linewidth=1.8, color=color, label=name)
         axes.set(xlabel="ranking probability of the relevant document", ylabel="share of queries")
@@ -223,7 +225,7 @@ def losses(settings: LossesSettings) -> None:
     from structkit.learning.folders import LOSSES_FILE
 
     curves: dict[str, tuple[list[float], list[float]]] = {}
-    for name, file in zip(printable_names(settings.files), settings.files, strict=True):
+    for name, file in with_names(settings.files):
         log = os.path.join(file, LOSSES_FILE) if os.path.isdir(file) else file
         for record in Records.read([log]):
             for field, value in record.items():
@@ -242,8 +244,8 @@ def losses(settings: LossesSettings) -> None:
 
     with new_figure(settings.output, (6, 4)) as figure:
         axes = figure.subplots()
-        rows = zip(curves.items(), cycle_styles(LINE_STYLES, COLORS), strict=False)
-        for (name, (steps, values)), (line, color) in rows:
+        named = curves.items()
+        for (name, (steps, values)), (line, color) in with_styles(named, LINE_STYLES, COLORS):
             axes.plot(steps, values, linestyle=line, color=color, label=name)
         axes.set(xlabel="step", ylabel="loss")
         axes.legend()
