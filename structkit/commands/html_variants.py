@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -12,7 +13,6 @@ from structkit.records.jsonl import Record, text_field
 from structkit.records.stream import WorkerOptions
 from structkit.reproducibility import random_for
 from structkit.settings import seed_setting, setting, settings_class
-from structkit.structure.html.elements import untag
 from structkit.structure.html.markdown import CONVERTERS
 from structkit.structure.html.tags import tag_names
 
@@ -85,7 +85,7 @@ def html_variants(record: Record, settings: Settings) -> Record:
             f"leave the record out, or keep more {flag('tags')}",
         )
     masked = _mask(document, settings, record["id"], "element")
-    if settings.mask == "content" and not untag(masked):
+    if settings.mask == "content" and not re.sub("<[^>]*>", "", masked).strip():
         raise UserError(
             "the document without its masked elements holds no text",
             "leave the record out, or mask a smaller share",

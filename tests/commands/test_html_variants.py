@@ -7,9 +7,9 @@ import pytest
 
 from structkit import html_variants
 from structkit.errors import UserError
-from structkit.structure.html.elements import untag
 from structkit.structure.html.reader import Reader
 from structkit.structure.html.tags import STRUCTURE
+from tests.structure.html.laws import untag
 
 CASES = sorted(Path("fixtures/html").glob("*.txt"))
 

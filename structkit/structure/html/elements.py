@@ -1,7 +1,7 @@
-"""A tagged text, as `html-variants` writes it: its elements, its plain text, its masked variants.
+"""A tagged text, as `html-variants` writes it: its elements, and its masked variants.
 
 Such a text is regular: every `<` starts a tag, every tag ends at the next `>`, every tag is closed
-by its own end tag, and in texts `&`, `<` and `>` are references. No parser is needed to read it.
+by its own end tag, and in texts `&`, `<` and `>` are references.
 
 Tests: tests/structure/html/test_html_laws.py.
 """
@@ -15,44 +15,6 @@ from structkit.structure.html.tags import SEPARATORS
 BLOCK_TAGS = frozenset(f"<{slash}{name}>" for name in SEPARATORS for slash in ("", "/"))
 # places, among the tokens, of the two tags of an element with its own text
 Element = tuple[int, int]
-
-
-def tokens_of(tagged: str) -> list[str]:
-    """Return the tags and texts of a tagged text.
-
-    >>> tokens_of("<p>a <b>c</b></p>")
-    ['<p>', 'a ', '<b>', 'c', '</b>', '</p>']
-    """
-    tokens = []
-    for piece in tagged.split(">"):
-        text, sign, tag = piece.partition("<")
-        if text:
-            tokens.append(text)
-        if sign:
-            tokens.append(f"<{tag}>")
-    return tokens
-
-
-def untag(tagged: str) -> str:
-    """Return the text of a tagged text: a block tag becomes a space, an inline tag nothing.
-
-    >>> untag("<h1>A &amp; B</h1><p>w<b>or</b>d</p>")
-    'A & B word'
-    """
-    parts = []
-    for token in tokens_of(tagged):
-        if token[0] != "<":
-            parts.append(token)
-        elif token in BLOCK_TAGS:
-            parts.append(" ")
-    return unescape(" ".join("".join(parts).split()))
-
-
-def unescape(text: str) -> str:
-    """Return the text with `&lt;`, `&gt;` and `&amp;` decoded once."""
-    if "&" not in text:
-        return text
-    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
 def masked_count(elements: int, ratio: float) -> int:

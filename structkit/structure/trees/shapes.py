@@ -6,6 +6,7 @@ Tests: tests/structure/trees/test_trees.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from random import Random
 from typing import ClassVar
@@ -47,10 +48,7 @@ def shaped(words: Sequence[str], factor: str) -> Tree:
     >>> shaped(list("abcde"), "balanced").spans().tolist()[:5]
     [[0, 5], [0, 2], [2, 5], [0, 1], [1, 2]]
     """
-    if not words:
-        raise no_words()
-    tree = _shape(len(words), factor)
-    return Tree(tuple(words), tree.first, tree.count, tree.word, tree.labels)
+    return replace(_shape(len(words), factor), words=tuple(words))
 
 
 def random(words: Sequence[str], rng: Random) -> Tree:
@@ -59,13 +57,13 @@ def random(words: Sequence[str], rng: Random) -> Tree:
     >>> random(list("abc"), Random(0)).is_binary
     True
     """
-    if not words:
-        raise no_words()
     return _grow_split(words, lambda start, end: start + 1 + int(rng.random() * (end - start - 1)))
 
 
 def _grow_split(words: Sequence[str], cut: Callable[[int, int], int]) -> Tree:
     """Return the tree over words whose nodes are split where `cut` says."""
+    if not words:
+        raise no_words()
 
     def expand(span: tuple[int, int]) -> tuple[str, str | None, Sequence[tuple[int, int]]]:
         start, end = span
