@@ -408,13 +408,9 @@ class ParsedText:
             parent = containers[-1] if containers else None
             if kind == FUNCTION and is_function and not is_function(node, self, parent):
                 continue
-            place = self._place_of_name(node)
-            owner, name = self._name(node, place, kind) if place else ("", "")
-            if place and name:
-                before = line_feeds(self.data[node.start_byte : place[0]])
-                signature = node.start_point.row + before.count(b"\n")
-                containers.append(self._definition(node, owner, name, parent, kind, signature))
-                definitions.append(containers[-1])
+            if definition := self._definition(node, kind, parent):
+                containers.append(definition)
+                definitions.append(definition)
         return definitions
 
     def doc_comment(self, definition: Definition) -> str:
@@ -455,15 +451,15 @@ class ParsedText:
         return named.byte_range if named else None
 
     def _definition(
-        self,
-        node: tree_sitter.Node,
-        owner: str,
-        name: str,
-        parent: Definition | None,
-        kind: str,
-        signature: int,
-    ) -> Definition:
+        self, node: tree_sitter.Node, kind: str, parent: Definition | None
+    ) -> Definition | None:
+        """Return the definition of a node; None if it has no name."""
         outline = self.outline
+        place = self._place_of_name(node)
+        owner, name = self._name(node, place, kind) if place else ("", "")
+        if not place or not name:
+            return None
+        before_name = line_feeds(self.data[node.start_byte : place[0]])
         whole = self._with_surroundings(node)
         comments = outline.comments
         leading = comments.leading(whole, outline.last)
@@ -478,7 +474,7 @@ class ParsedText:
             start=first.start_byte,
             end=last.end_byte,
             row=first.start_point.row,
-            signature=signature,
+            signature=node.start_point.row + before_name.count(b"\n"),
             end_row=last_row(last),
             kind=kind,
             name=name,

@@ -269,11 +269,7 @@ class Builder:
 
     def _write(self, line: str, words: str, after: str) -> None:
         """Write a text after what is pending; `after` separates the next text from it."""
-        table = (
-            self._hold_table()
-            if self.pending and self.pending[-1][1].name in TABLE_CONTAINERS
-            else []
-        )
+        table = self._hold_table()
         if self.pending:
             self._write_tags()
         elif self.space:
