@@ -12,7 +12,8 @@ from codecs import BOM_UTF8
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate, groupby, pairwise
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -183,7 +184,7 @@ class _PatternIndex:
             if regexes:
                 self.wild.insert(0, (run, re.compile(b"|".join(regexes), re.DOTALL)))
 
-    def last(self, text: bytes) -> int:
+    def last_run(self, text: bytes) -> int:
         """Return the last run with a pattern that matches a text, from 1; 0 without one."""
         found = self.literals.get(text, 0)
         for run, regex in self.wild:
@@ -205,16 +206,15 @@ class Patterns:
     def __init__(self, patterns: Iterable[Pattern]) -> None:
         self.ignoring: list[bool] = []  # of each run
         # the runs of names and paths, and of those that match folders only
-        kinds: defaultdict[tuple[bool, bool], defaultdict[int, list[Pattern]]]
-        kinds = defaultdict(lambda: defaultdict(list))
-        for pattern in patterns:
-            if not self.ignoring or self.ignoring[-1] != pattern.ignores:
-                self.ignoring.append(pattern.ignores)
-            run = len(self.ignoring)
-            kinds[pattern.folders, pattern.of_path][run].append(pattern)
+        runs_by_kind: defaultdict[tuple[bool, bool], defaultdict[int, list[Pattern]]]
+        runs_by_kind = defaultdict(lambda: defaultdict(list))
+        for run, (ignores, adjacent) in enumerate(groupby(patterns, attrgetter("ignores")), 1):
+            self.ignoring.append(ignores)
+            for pattern in adjacent:
+                runs_by_kind[pattern.folders, pattern.of_path][run].append(pattern)
         self.indexes = [
             (only_folders, of_path, _PatternIndex(runs))
-            for (only_folders, of_path), runs in kinds.items()
+            for (only_folders, of_path), runs in runs_by_kind.items()
         ]
 
     @classmethod
@@ -235,7 +235,7 @@ class Patterns:
         for prefix, name, is_folder in entries:
             for only_folders, of_path, index in self.indexes:
                 if is_folder or not only_folders:
-                    last = max(last, index.last(prefix + name if of_path else name))
+                    last = max(last, index.last_run(prefix + name if of_path else name))
         return self.ignoring[last - 1] if last else None
 
     def choose(self, path: str) -> bool:

@@ -118,7 +118,7 @@ class _SourceRows:
         self.place = 0
         self.row = 1
 
-    def of(self, parts: list[str]) -> list[int]:
+    def next_cell(self, parts: list[str]) -> list[int]:
         """Return the line of each part of the next cell, from 1; at least one line."""
         for source in self.sources:
             strings = list(JSON_TEXT.finditer(self.text, *source.span(1)))
@@ -137,7 +137,7 @@ class _SourceRows:
 def _read_cell(cell: dict[str, Any], file_rows: _SourceRows) -> NotebookCell:
     source: str | list[str] = cell["input"] if "input" in cell else cell["source"]
     parts = [source] if isinstance(source, str) else source
-    part_rows = file_rows.of(parts)
+    part_rows = file_rows.next_cell(parts)
     parts = [LINE_END.sub("\n", _well_formed(part)) for part in parts]
     part_starts = list(accumulate(map(len, parts[:-1]), initial=0))
     lines = "".join(parts).split("\n")

@@ -137,7 +137,7 @@ class Page:
             "lines": [1, 1 + self.source.rstrip().count("\n")],
             "title": self.title,
             "headings": [heading.text for heading in self.headings],
-            **self._whole(),
+            **self._page_content(),
         }
 
     def sections(self) -> Iterator[tuple[str, Record]]:
@@ -158,7 +158,7 @@ class Page:
             for part in self._split(SectionPart(*place, path, name, heading.anchor, inside)):
                 text = self._between(part.start, part.end)
                 if text.strip():
-                    lines, content = self._content(part, text)
+                    lines, content = self._part_content(part, text)
                     anchor = {"anchor": part.anchor} if part.anchor else {}
                     record = {"lines": lines, "title": self.title, "headings": part.path}
                     yield part.name or UNNAMED_SECTION, {**record, **content, **anchor}
@@ -251,11 +251,11 @@ class Page:
         """Return the text of a place."""
         return "\n".join(self.lines[start:end])
 
-    def _whole(self) -> Record:
+    def _page_content(self) -> Record:
         """Return the fields of the page with its content."""
         return {"text": self.source}
 
-    def _content(self, part: SectionPart, text: str) -> tuple[list[int], Record]:
+    def _part_content(self, part: SectionPart, text: str) -> tuple[list[int], Record]:
         """Return the lines of a part of a section, and its fields with its content."""
         first = part.start + 1 + len(text) - len(text.lstrip("\n"))
         text = text.strip("\n")
@@ -283,7 +283,7 @@ class HtmlPage(Page):
     def _between(self, start: int, end: int) -> str:
         return self._text.between(start, end)
 
-    def _whole(self) -> Record:
+    def _page_content(self) -> Record:
         return {"html": self.source, "text": self._between(0, len(self.source))}
 
     @cached_property
@@ -308,7 +308,7 @@ class HtmlPage(Page):
         path = [*around.path, term]
         return SectionPart(entry.start, entry.end, path, anchor or slug(term), anchor, entry.inner)
 
-    def _content(self, part: SectionPart, text: str) -> tuple[list[int], Record]:
+    def _part_content(self, part: SectionPart, text: str) -> tuple[list[int], Record]:
         html = self.source[part.start : part.end].lstrip()
         start = part.end - len(html)
         record: Record = {}
