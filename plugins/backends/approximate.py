@@ -86,11 +86,10 @@ class FaissRows:
         if isinstance(index, faiss.IndexHNSW):  # it finds no more than efSearch
             index.hnsw.efSearch = max(index.hnsw.efSearch, rows)
         try:
-            found = index.search(np.ascontiguousarray(queries), min(rows, index.ntotal))
+            scores, numbers = index.search(np.ascontiguousarray(queries), min(rows, index.ntotal))
         except RuntimeError as error:
             problem = f"faiss cannot search this index ({faiss_message(error)})"
             raise UserError(problem, f"give another {flag('index')}") from None
-        scores, numbers = found
         if not np.isfinite(scores[numbers >= 0]).all():
             problem = "the index or a query holds NaN or infinity"
             raise UserError(problem, "build and encode it again")
@@ -183,10 +182,10 @@ class FaissSearcher(Searcher):
                 for each in zip(scores.tolist(), numbers.tolist(), strict=True)
             ]
             hits = [best_of_documents(of_rows)[:k] for of_rows in found]
-            if rows == self.row_count or self.row_count == self.documents:
-                return hits
-            ended = (len(of_rows) < rows for of_rows in found)
-            if all(no_more or len(best) == k for no_more, best in zip(ended, hits, strict=True)):
+            if all(
+                len(best) == k or len(of_rows) < rows  # it finds no more
+                for best, of_rows in zip(hits, found, strict=True)
+            ):
                 return hits
             rows *= 2
 
@@ -211,14 +210,10 @@ class Backend(plugin.Backend):
             if SIMILARITY_OF_METRIC.get(rows.index.metric_type) != options.similarity:
                 check_similarity(options, "approximate", unit=bool(embeddings.meta.get("unit")))
         else:
-            if options.save_index:
-                refuse_existing(options.save_index, "save_index")
             embeddings = corpus.read(options)
             unit = options.similarity == "cosine" and are_unit(embeddings.vectors, UNIT_TOLERANCE)
             check_similarity(options, "approximate", unit=unit)
-            rows = build_index(embeddings.vectors, options.index)
-            if options.save_index:
-                save_index(rows, embeddings, options, options.save_index)
+            rows = build_and_save(embeddings, options)
         if options.parameters is not None:
             set_parameters(rows.index, options.parameters)
         return FaissSearcher(rows, embeddings, options)
@@ -240,10 +235,7 @@ class Backend(plugin.Backend):
             if meta.get("documents") != documents_of(vectors):
                 raise UserError("is not of these rows", again).at(corpus.files[0])
         else:
-            rows = build_index(vectors.vectors, options.index, rescored=False)
-            if options.save_index:
-                refuse_existing(options.save_index, "save_index")
-                save_index(rows, vectors, options, options.save_index)
+            rows = build_and_save(vectors, options)
         if others:
             set_parameters(rows.index, others)
         return Exact(vectors, options, rows, factor)
@@ -263,7 +255,7 @@ def distinct_rows(vectors: Matrix) -> tuple[IntArray, IntArray | None]:
     return first, which if len(first) < len(which) else None
 
 
-def build_index(vectors: Matrix, name: str, *, rescored: bool = True) -> FaissRows:
+def build_index(vectors: Matrix, name: str, *, rescored: bool) -> FaissRows:
     """Build a trained and filled faiss index for inner products.
 
     A graph has equal rows once, since they would fill its links.
@@ -378,6 +370,17 @@ def set_parameters(index: Any, parameters: str) -> None:
             f"{flag('parameters', parameters)}: this index has no such parameter",
             "use nprobe=16 for ivf, efSearch=256 for hnsw",
         ) from None
+
+
+def build_and_save(corpus: Embeddings, options: SearchOptions) -> FaissRows:
+    """Build the index of embeddings, and save it if that is asked for."""
+    if options.save_index:
+        refuse_existing(options.save_index, "save_index")
+    rescored = options.similarity != "maxsim"
+    rows = build_index(corpus.vectors, options.index, rescored=rescored)
+    if options.save_index:
+        save_index(rows, corpus, options, options.save_index)
+    return rows
 
 
 def save_index(rows: FaissRows, corpus: Embeddings, options: SearchOptions, folder: str) -> None:
