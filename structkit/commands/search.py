@@ -27,7 +27,6 @@ from structkit.searching.options import (
     RunOutput,
     SearchOptions,
     WordOptions,
-    check_method,
     method_of,
     question_records,
 )
@@ -139,15 +138,14 @@ def search(settings: Settings) -> Iterator[Record]:
     from structkit.searching.hits import bm25_rankings, run_records
 
     method = settings.method or method_of(settings.corpus)
-    check_method(settings.corpus, method)
     model = settings.model or (BUILTIN if method == "hybrid" else None)
+    encodes = bool(model) and method != "bm25" and holds_texts(settings.corpus)
+    _refuse_settings_of_others(settings, method, encodes=encodes)
     queries = question_records(
         settings.query, settings.queries, encoded=bool(model), texts=method != "dense"
     )
     k, excluded = settings.k or 100, Exclusions(settings.exclude)
     depth = k + excluded.most
-    encodes = bool(model) and method != "bm25" and holds_texts(settings.corpus)
-    _check_method(settings, method, encodes=encodes)
     if method == "bm25":
         from structkit.searching.lexical import lexical_index
 
@@ -273,8 +271,11 @@ def _open_encoding(
     return Encoding(reads, opened=opened)
 
 
-def _check_method(settings: Settings, method: str, *, encodes: bool) -> None:
-    """Raise for settings that the method does not take; `encodes`: a model reads the corpus."""
+def _refuse_settings_of_others(settings: Settings, method: str, *, encodes: bool) -> None:
+    """Raise for what another search method takes; `encodes`: a model reads the corpus."""
+    if method != "bm25" and method_of(settings.corpus) == "bm25":
+        problem = f"is an index for {flag('method', 'bm25')}"
+        raise UserError(problem, f"leave out {flag('method')}").at(settings.corpus[0])
     model, texts = flag("model"), flag("texts")
     words, index = (flags_given(settings, kind) for kind in (WordOptions, SearchOptions))
     if method == "dense":

@@ -12,7 +12,7 @@ from typing import Literal
 
 import orjson
 
-from structkit.errors import UserError, flag, wrong_usage
+from structkit.errors import flag, wrong_usage
 from structkit.records.fields import FIRST_OF_DOCUMENT
 from structkit.records.jsonl import Block, Records
 from structkit.records.stream import OutputOptions
@@ -149,13 +149,6 @@ def is_saved(folder: str) -> bool:
 def method_of(corpus: Sequence[str]) -> str:
     """Return the method for a corpus: bm25 for a saved BM25 index, otherwise dense."""
     return "bm25" if len(corpus) == 1 and is_saved(corpus[0]) else "dense"
-
-
-def check_method(corpus: Sequence[str], method: str) -> None:
-    """Raise for an index for BM25 that shall be searched otherwise."""
-    if method != "bm25" and method_of(corpus) == "bm25":
-        problem = f"is an index for {flag('method', 'bm25')}"
-        raise UserError(problem, f"leave out {flag('method')}").at(corpus[0])
 
 
 def question_records(
