@@ -98,8 +98,8 @@ def words(pointer: object, but: str = "") -> frozenset[str]:
     """Return the words in a grammar's table that are no nodes, its keywords, but some."""
     language = tree_sitter.Language(pointer)
     kinds = range(language.node_kind_count)
-    bare = (n for n in kinds if language.node_kind_is_visible(n))
-    names = (language.node_kind_for_id(n) for n in bare if not language.node_kind_is_named(n))
+    visible = (n for n in kinds if language.node_kind_is_visible(n))
+    names = (language.node_kind_for_id(n) for n in visible if not language.node_kind_is_named(n))
     return frozenset(name for name in names if name and name.isidentifier()) - {*but.split()}
 
 
@@ -173,9 +173,9 @@ class Grammar:
         (names, self._named), (nameless, _) = self._rules(take), self._rules(skip)
         self._within = [(*self._rules([kind]), re.compile(rule)) for kind, rule in within.items()]
         parents = {*self._named}.union(*((*kinds, *under) for kinds, under, _ in self._within))
-        every = names | self._rules(type_names)[0]
+        names_and_types = names | self._rules(type_names)[0]
         hidden, self._under = self._rules(types)
-        self._with_types = self._actions(nameless, parents, every)
+        self._with_types = self._actions(nameless, parents, names_and_types)
         self._without_types = self._actions(nameless | hidden, parents.union(self._under), names)
 
     def _rules(self, names: Names) -> tuple[set[int], dict[int, set[int | str]]]:
@@ -194,8 +194,8 @@ class Grammar:
         kinds = range(self.language.node_kind_count)
         actions = [ENTER] * (ERROR_KIND + 1)
         # unnamed nodes have no parts
-        bare = (kind for kind in kinds if not self.language.node_kind_is_named(kind))
-        for some, action in ((bare, SKIP), (skip, SKIP), (under, HIDE), (take, TAKE)):
+        unnamed = (kind for kind in kinds if not self.language.node_kind_is_named(kind))
+        for some, action in ((unnamed, SKIP), (skip, SKIP), (under, HIDE), (take, TAKE)):
             for kind in some:
                 actions[kind] = action
         return actions
@@ -289,8 +289,10 @@ class Grammar:
             if child.kind_id in rules or name in rules:
                 yield child.byte_range
         for kinds, under, pattern in self._within:
-            signs = under.get(node.kind_id, set())
-            if node.kind_id in kinds or any(child.kind_id in signs for child in node.children):
+            child_kinds = under.get(node.kind_id, set())
+            if node.kind_id in kinds or any(
+                child.kind_id in child_kinds for child in node.children
+            ):
                 yield from (match.span() for match in pattern.finditer(data, *node.byte_range))
 
 

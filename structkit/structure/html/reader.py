@@ -212,9 +212,10 @@ class Builder:
         # elements whose start tag is written: which, where, and whether they have text of their own
         self.stack: list[list[Any]] = [[None, 0, False]]
         self.space = ""  # separator before the next text
-        self.fresh = True  # whether a block's tag, already written, does
+        self.after_block = True  # whether a block's tag separates already
         self.pre = self.drawings = 0  # depth of <pre> and <svg>
-        self.held = 0, 0  # how many tokens, and pending tags, were there after a text in a table
+        # how many tokens, and pending tags, were there after a text in a table
+        self.after_table_text = 0, 0
 
     def build(self, events: list[Any]) -> None:
         """Take all events of the document."""
@@ -256,7 +257,7 @@ class Builder:
 
     def _preformatted(self, text: str) -> None:
         """Take a text whose spaces and line ends count."""
-        if self.pending or self.space or self.fresh:
+        if self.pending or self.space or self.after_block:
             text = text.removeprefix(JOINT)  # a block's tag is between already
         text = text.replace("\r", "\n").replace(JOINT, " ")
         line = text.strip()
@@ -269,29 +270,30 @@ class Builder:
 
     def _write(self, line: str, words: str, after: str) -> None:
         """Write a text after what is pending; `after` separates the next text from it."""
-        table = self._hold_table()
+        table = self._take_pending_table()
         if self.pending:
             self._write_tags()
         elif self.space:
             self._write_space()
-        if self.space or self.fresh:
+        if self.space or self.after_block:
             self.texts.append(" ")
         self.texts.append(words)
         if "&" in line or "<" in line or ">" in line:
             line = escape(line)
         self.tokens.append(line)
         self.stack[-1][2] = True
-        self.space, self.fresh = after, False
+        self.space, self.after_block = after, False
         if table:
             self.pending += table
-            self.held = len(self.tokens), len(self.pending)
+            self.after_table_text = len(self.tokens), len(self.pending)
 
-    def _hold_table(self) -> list[Event]:
+    def _take_pending_table(self) -> list[Event]:
         """Take a pending table, without cells, from the tags: a text in it belongs in front."""
         for number in range(len(self.pending) - 1, -1, -1):
             name = self.pending[number][1].name
             if name == "table":
-                if self.held != (len(self.tokens), len(self.pending)):  # its tags separate
+                # its tags separate
+                if self.after_table_text != (len(self.tokens), len(self.pending)):
                     self.space = self.space or " "
                 table = self.pending[number:]
                 del self.pending[number:]
@@ -304,7 +306,7 @@ class Builder:
         """Write the separator between a text and the last one, if no block does."""
         if self.pre:
             self.tokens.append(self.space)
-        elif not self.fresh:
+        elif not self.after_block:
             self.tokens.append(" ")
 
     def _write_tags(self) -> None:
@@ -359,7 +361,7 @@ class Builder:
             self.pre = sum(each.name == "pre" for each in kinds)
         if closed_block:
             self.space = self.space or " "
-            self.fresh = self.fresh or self.tokens[-1] in BLOCK_TAGS
+            self.after_block = self.after_block or self.tokens[-1] in BLOCK_TAGS
         return any(kind.block for _, kind, _ in pending)
 
     def _end(self, kind: TagKind) -> None:
@@ -371,7 +373,7 @@ class Builder:
         elif not self.pending and self.stack[-1][0] is kind:
             self._close()
             if kind.block:
-                self.space, self.fresh = "", True
+                self.space, self.after_block = "", True
         else:  # it was ended by another one
             if kind.block:
                 self.space = " "

@@ -152,21 +152,21 @@ def tables(html: str, tags: Sequence[Tag]) -> list[HtmlTable]:
     [['<th>Name', '<th>Cups'], ['<td>Oolong', '<td>2']]
     """
     found: list[HtmlTable] = []
-    around: list[_OpenTable] = []
+    open_tables: list[_OpenTable] = []
     for tag in tags:
         name = tag.name
         if name == "table":
-            if around:
-                around[-1].pause(tag.start)
-            around.append(_OpenTable())
-            found.append(around[-1].table)
-        elif around and name in TABLE_PARTS:
-            around[-1].see(html, tag)
+            if open_tables:
+                open_tables[-1].pause(tag.start)
+            open_tables.append(_OpenTable())
+            found.append(open_tables[-1].table)
+        elif open_tables and name in TABLE_PARTS:
+            open_tables[-1].take(html, tag)
             if name == "/table":
-                around.pop()
-                if around:
-                    around[-1].at = tag.end  # where the text of the cell goes on
-    for each in around:
+                open_tables.pop()
+                if open_tables:
+                    open_tables[-1].at = tag.end  # where the text of the cell goes on
+    for each in open_tables:
         each.end_row(len(html))
     return found
 
@@ -182,7 +182,7 @@ class _OpenTable:
         self.group = 0
         self.at = 0  # where the text of the cell goes on
 
-    def see(self, html: str, tag: Tag) -> None:
+    def take(self, html: str, tag: Tag) -> None:
         """Take a tag of the table."""
         name = tag.name
         if name in CELL_TAGS and self.row:

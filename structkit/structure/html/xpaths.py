@@ -62,7 +62,7 @@ class _Element(NamedTuple):
     name: str
     parent: int
     place: int
-    among: int
+    place_among_all: int
     children: dict[str, int]  # how many of each name, and of all
 
 
@@ -72,13 +72,13 @@ class _Block:
     def __init__(self, element: int, start: int, run: int) -> None:
         self.element, self.start, self.end = element, start, start
         self.parts: list[int | tuple[int, int]] = []
-        self.run = run  # start of the present run
+        self.run_start = run  # start of the present run
 
     def cut(self, text: PageText, at: int) -> None:
         """End the present run."""
-        if text.size(self.run, at):
-            self.parts.append((self.run, at))
-        self.run = at
+        if text.size(self.run_start, at):
+            self.parts.append((self.run_start, at))
+        self.run_start = at
 
 
 class ParserTarget:
@@ -87,68 +87,68 @@ class ParserTarget:
     def __init__(self, text: PageText, tags: list[Tag]) -> None:
         self.text, self.html = text, text.html
         self.tags, self.tag, self.number = tags, Tag("", 0, 0), -1
-        self.fresh = False  # the tag has done nothing yet
+        self.tag_is_unused = False
         self.at = 0  # characters of the document
         # the document itself is the first element and the first block
         self.elements = [_Element("", 0, 0, 0, {})]
         self.blocks = [_Block(0, 0, 0)]
-        self.open = [0]  # elements
-        self.outer = [0]  # blocks
+        self.open_elements = [0]
+        self.open_blocks = [0]
         self.paths = {0: ("", 0)}  # of elements that were asked for, with their depth
 
     def comment(self, text: str) -> None:
         if text.startswith(PLACE_MARK) and text[1:].isdecimal():
-            self._see(int(text[1:]))
+            self._reach(int(text[1:]))
 
-    def _see(self, number: int) -> None:
+    def _reach(self, number: int) -> None:
         """Move on to a tag that the parser has reached."""
         number = min(number, len(self.tags) - 1)
         if number > self.number:
-            self.tag, self.number, self.fresh = self.tags[number], number, True
+            self.tag, self.number, self.tag_is_unused = self.tags[number], number, True
             if self.tag.name in ("/body", "/html"):  # they end only the text before them
-                self.blocks[self.outer[-1]].cut(self.text, self.tag.start)
+                self.blocks[self.open_blocks[-1]].cut(self.text, self.tag.start)
 
     def data(self, text: str) -> None:
-        self.fresh = False
+        self.tag_is_unused = False
 
-    def _move(self, own: bool) -> int:
+    def _advance(self, is_own: bool) -> int:
         """Update the parser's place: a tag's start, or after it if it has taken effect."""
-        at = self.tag.start if self.fresh and not own else self.tag.end
+        at = self.tag.start if self.tag_is_unused and not is_own else self.tag.end
         self.at = max(self.at, at)
         return self.at
 
     def start(self, name: str, _attributes: Any) -> None:
-        parent = self.open[-1]
+        parent = self.open_elements[-1]
         counts = self.elements[parent].children
-        place, among = counts.get(name, 0) + 1, counts.get("", 0) + 1
-        counts[name], counts[""] = place, among
-        self.open.append(len(self.elements))
-        self.elements.append(_Element(name, parent, place, among, {}))
-        at = self._move(own=False)
+        place, place_among_all = counts.get(name, 0) + 1, counts.get("", 0) + 1
+        counts[name], counts[""] = place, place_among_all
+        self.open_elements.append(len(self.elements))
+        self.elements.append(_Element(name, parent, place, place_among_all, {}))
+        at = self._advance(is_own=False)
         if self.tag.name == name:
-            self.fresh = False
+            self.tag_is_unused = False
         if name in BLOCK_ELEMENTS:
-            self.blocks[self.outer[-1]].cut(self.text, at)
-            self.outer.append(len(self.blocks))
-            run = at if self.fresh else max(at, self.tag.end)
-            self.blocks.append(_Block(self.open[-1], at, run))
+            self.blocks[self.open_blocks[-1]].cut(self.text, at)
+            self.open_blocks.append(len(self.blocks))
+            run = at if self.tag_is_unused else max(at, self.tag.end)
+            self.blocks.append(_Block(self.open_elements[-1], at, run))
 
     def end(self, name: str) -> None:
-        self.open.pop()
+        self.open_elements.pop()
         if name in RAW_ELEMENTS and self.tag.name == name:
             # after its content, which is a tag without a name, comes its end tag, or nothing
-            self._see(self.number + 1 + (not self.tags[self.number + 1].name))
-        own = self.tag.name == f"/{name}"
-        at = self._move(own)
-        if own:
-            self.fresh = False
+            self._reach(self.number + 1 + (not self.tags[self.number + 1].name))
+        is_own = self.tag.name == f"/{name}"
+        at = self._advance(is_own)
+        if is_own:
+            self.tag_is_unused = False
         if name in BLOCK_ELEMENTS:
-            number = self.outer.pop()
+            number = self.open_blocks.pop()
             block = self.blocks[number]
-            block.cut(self.text, max(block.run, self.tag.start) if own else at)
+            block.cut(self.text, max(block.run_start, self.tag.start) if is_own else at)
             block.end = at
-            outer = self.blocks[self.outer[-1]]
-            outer.run = at
+            outer = self.blocks[self.open_blocks[-1]]
+            outer.run_start = at
             if block.parts:
                 outer.parts.append(number)
 
@@ -212,8 +212,8 @@ class ParserTarget:
 
     def _step(self, element: int) -> str:
         """Return the last step of the path to an element."""
-        name, parent, place, among, _ = self.elements[element]
+        name, parent, place, place_among_all, _ = self.elements[element]
         if not XPATH_NAME.fullmatch(name):  # such as <o:p>
-            return f"/*[{among}]"
+            return f"/*[{place_among_all}]"
         is_only = self.elements[parent].children[name] == 1
         return f"/{name}" if is_only else f"/{name}[{place}]"
