@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from structkit.asking.meaning import NONSENSE, QUANTILE, Chance, nonsense
+from structkit.asking.meaning import CHANCE_QUANTILE, NONSENSE_QUESTIONS, Chance, nonsense
 from structkit.embeddings.vectors import Int8Rows, quantize
 from structkit.learning.encoding.encoding import Encoding
 from structkit.learning.encoding.settings import EncodingSettings
@@ -43,9 +43,9 @@ def main() -> None:
         rows = np.concatenate([vectors for _, vectors in queries.embedded(records)])
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
-    chance_of = embedded(nonsense(NONSENSE))
+    chance_of = embedded(nonsense(NONSENSE_QUESTIONS))
     others = {
-        "other nonsense": embedded(nonsense(2 * NONSENSE)[NONSENSE:]),
+        "other nonsense": embedded(nonsense(2 * NONSENSE_QUESTIONS)[NONSENSE_QUESTIONS:]),
         "everyday": embedded([each.replace("\n", " ").strip() for each in EVERYDAY.split("|")]),
     }
     shares: dict[str, list[tuple[float, float]]] = {}
@@ -54,7 +54,7 @@ def main() -> None:
         codes, scales = quantize(passages, "int8")
         assert scales is not None
         chance = Chance.of(Int8Rows(codes, scales), chance_of)
-        least = np.quantile((chance_of @ passages.T).max(axis=1), QUANTILE)
+        least = np.quantile((chance_of @ passages.T).max(axis=1), CHANCE_QUANTILE)
         own = embedded([each["query"] for each in read(file.parent / "queries.jsonl")])
         for name, asked in {"own questions": own, **others}.items():
             scores = asked @ passages.T  # (questions, passages)

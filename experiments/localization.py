@@ -88,7 +88,7 @@ def searched(chosen: Sequence[str]) -> Answer:
         return {name: part if name in chosen else "" for name, part in parts(text).items()}
 
     def answer(issue: Record, folder: str, cache: str) -> list[Record]:
-        lacking = {"parts": parts} | ({} if "kinds" in chosen else {"LESS": 1.0})
+        lacking = {"parts": parts} | ({} if "kinds" in chosen else {"RARE_KIND_VALUE": 1.0})
         with patch.dict(vars(report), lacking):
             return asked("text")(issue, folder, cache)
 

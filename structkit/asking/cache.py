@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 OPEN_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-FORMAT_VERSION = 26  # with another one it is another cache
+FORMAT_VERSION = 27  # with another one it is another cache
 MAX_UNUSED_SECONDS = 90 * 24 * 3600  # after which a cache is removed
 # the tables: states of files, records by content, data about all of them, rows of passages
 FILES = "files"

@@ -11,7 +11,6 @@ import os
 import posixpath
 import re
 import time
-import zlib
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -63,7 +62,6 @@ MAX_QUICK_SECONDS = 0.005
 MAX_WALK_SHARE = 0.05
 MAX_STATE_SECONDS = 0.9
 CLOCK_TICK_NS = 2 * 10**9  # within which a file system may give two changes the same time
-FASTEST_ZLIB_LEVEL = 1
 MAX_LICENCE_ROW = 3  # below lines for the interpreter and its settings
 # a file's first comment, and what may stand before it
 HEADER_COMMENT = re.compile(
@@ -84,7 +82,7 @@ TASK_FILES = 64
 NOT_INDEXED = "not indexed"  # the state of a file that is to be read again
 KEY_PROBLEM = "with keys or passwords"
 PRIVATE_KEY = re.compile(rb"\s*-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY")
-SNAPSHOT = "look"  # the part of a store with what the last walk found
+SNAPSHOT = "snapshot"  # the part of a store with what the last walk found
 STATE = "state"  # in a store's memory
 WORD_SEGMENTS = SegmentForm(
     "words ",
@@ -123,7 +121,7 @@ class WalkSnapshot:
         """Restore a snapshot from the bytes that `pack` returned."""
         if not data:
             return None
-        sources, places = json.loads(zlib.decompress(data))
+        sources, places = json.loads(data)
         return cls([Source(path, file, root=root) for path, file, root in sources], places)
 
     def pack(self) -> bytes:
@@ -132,7 +130,7 @@ class WalkSnapshot:
             return b""
         sources = [(source.path, source.file, source.root) for source in self.sources]
         # names may not be valid Unicode, which orjson refuses
-        return zlib.compress(json.dumps([sources, self.places]).encode(), FASTEST_ZLIB_LEVEL)
+        return json.dumps([sources, self.places]).encode()
 
     @property
     def is_current(self) -> bool:

@@ -26,12 +26,10 @@ from structkit.asking.folder import EmbedPassages, Folder, passage_text
 from structkit.embeddings.vectors import (
     Floats,
     Int8Rows,
-    Matrix,
     TextEncoding,
     Vectors,
     normalize_rows,
     quantize,
-    row_blocks,
 )
 from structkit.processes import group_by_size
 from structkit.progress import Position, progress, waiting
@@ -43,18 +41,20 @@ from structkit.searching.index import maxsim
 from structkit.searching.words import split_words
 from structkit.structure.bags import Bags
 
-EMBEDDED = "embedded"  # in a store's memory
-ABOUT = ("model", "moments", "best")  # the parts with the model and with chance
+ROWS_AND_CHANCE = "embedded"  # in a store's memory
+CHANCE_PARTS = ("model", "moments", "best")  # the parts with the model and with chance
 # of 257 questions about 13 repositories, 98 % find a passage beyond chance, with the shipped table
 # and with MiniLM; of other nonsense 2 %, of everyday questions 10 and 6 %. By the scores alone it
 # would be 92 % with the table: some passages have something of every rare word.
 # Measured by `python -m experiments.chance`
-NONSENSE = 256  # questions of random letters
-QUANTILE = 0.99  # of their best passages
-TINY = 1e-6
-FEW = 1024  # rows whose floats fit into the processor's cache
-CANDIDATES = 30  # passages whose rows are compared: a new one takes MiniLM 0.2 s on an EPYC
-MANY = 1000  # passages that are encoded together
+NONSENSE_QUESTIONS = 256  # questions of random letters
+CHANCE_QUANTILE = 0.99  # of their best passages
+MIN_DEVIATION = 1e-6
+ROWS_IN_CACHE = 1024  # rows whose floats fit into the processor's cache
+MAX_COMPARED_PASSAGES = (
+    30  # passages whose rows are compared: a new one takes MiniLM 0.2 s on an EPYC
+)
+PASSAGES_PER_BATCH = 1000  # passages that are encoded together
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,12 @@ class Chance:
     def of(cls, rows: Int8Rows, asked: Vectors) -> Self:
         """Return chance with these rows; `asked` (questions, dimensions) are of length 1."""
         moments, best = np.empty((len(rows), 2)), np.full(len(asked), -np.inf)
-        for first, block in row_blocks(Matrix([rows]), FEW):
-            scores = block @ asked.T  # (rows, questions)
+        for first in range(0, len(rows), ROWS_IN_CACHE):
+            scores = rows[first : first + ROWS_IN_CACHE] @ asked.T  # (rows, questions)
             means = scores.mean(axis=1, keepdims=True)
             scores -= means
             deviations = np.sqrt(np.einsum("rq,rq->r", scores, scores) / len(asked))
-            moments[first : first + FEW] = np.column_stack((means, deviations))
+            moments[first : first + ROWS_IN_CACHE] = np.column_stack((means, deviations))
             scores *= inverse(deviations[:, None])
             np.maximum(best, scores.max(axis=0), out=best)
         return cls(moments, best)
@@ -87,7 +87,9 @@ class Chance:
         """The score that an answer exceeds."""
         # `np.quantile` imports numpy.ma, which no answer needs
         ordered = np.sort(self.best)
-        return float(np.interp(QUANTILE * (len(ordered) - 1), np.arange(len(ordered)), ordered))
+        return float(
+            np.interp(CHANCE_QUANTILE * (len(ordered) - 1), np.arange(len(ordered)), ordered)
+        )
 
     def exceeds(self, scores: Floats, *, known: bool = True) -> NDArray[np.bool_]:
         """Return which passages are closer to a question of length 1 than chance, (passages,).
@@ -100,7 +102,7 @@ class Chance:
 
 def inverse(deviations: Floats) -> Floats:
     """Return the inverse of each deviation, or 0 for a deviation near 0, as of an empty passage."""
-    return np.divide(1.0, deviations, np.zeros_like(deviations), where=deviations > TINY)
+    return np.divide(1.0, deviations, np.zeros_like(deviations), where=deviations > MIN_DEVIATION)
 
 
 def nonsense(count: int) -> list[str]:
@@ -166,17 +168,17 @@ class Meaning(EncodedFolder):
         """The rows of the folder's passages, kept ones and new ones, and chance with them."""
         memory, files = self._folder.store.memory, self._folder.files
         model = self.model.encode()
-        known: tuple[bytes, Any, tuple[Int8Rows, Chance]] | None = memory.get(EMBEDDED)
+        known: tuple[bytes, Any, tuple[Int8Rows, Chance]] | None = memory.get(ROWS_AND_CHANCE)
         if known and known[0] == model and known[1] == files:
             return known[2]
         made = self._whole(model)
-        memory[EMBEDDED] = model, files, made
+        memory[ROWS_AND_CHANCE] = model, files, made
         return made
 
     def _whole(self, model: bytes) -> tuple[Int8Rows, Chance]:
         """Return what is kept; if files are new, with their rows, and keep it."""
         store, wanted = self._folder.store, self._folder.files
-        kept, before = store.parts(ABOUT), Segments(ROW_SEGMENTS)
+        kept, before = store.parts(CHANCE_PARTS), Segments(ROW_SEGMENTS)
         if kept and kept["model"] == model:
             before = Segments.read(store, ROW_SEGMENTS)
             if before.files == wanted:
@@ -188,11 +190,13 @@ class Meaning(EncodedFolder):
         added = Segment(new, _embed(store, new, self._encoding("document")))
         after = before.update(wanted, added)
         rows = Int8Rows.merge(after.numbered)
-        made = self._queries.embedded({"id": text, "text": text} for text in nonsense(NONSENSE))
+        made = self._queries.embedded(
+            {"id": text, "text": text} for text in nonsense(NONSENSE_QUESTIONS)
+        )
         chance = Chance.of(rows, normalize_rows(np.concatenate([rows for _, rows in made])))
         parts = (model, chance.moments.tobytes(), chance.best.tobytes())
         with store.changing():
-            store.put_parts(dict(zip(ABOUT, parts, strict=True)))
+            store.put_parts(dict(zip(CHANCE_PARTS, parts, strict=True)))
             after.keep(store, before)
         return rows, chance
 
@@ -203,7 +207,7 @@ class Meaning(EncodedFolder):
         """
         _, vectors = next(self._queries.embedded([{"id": "1", "text": question}]))
         scores = self._products(vectors[0])
-        length = max(float(np.linalg.norm(vectors[0])), TINY)
+        length = max(float(np.linalg.norm(vectors[0])), MIN_DEVIATION)
         nothing, *sizes = self._queries.sizes(["", *split_words(question)])
         known = nothing + 1 in sizes  # as one token
         return scores, self._made[1].exceeds(scores / length, known=known)
@@ -223,8 +227,8 @@ class Meaning(EncodedFolder):
     def _products(self, vector: Vectors) -> Vectors:
         rows, _ = self._made
         products = np.empty(len(rows), np.float32)
-        for first in range(0, len(rows), FEW):
-            block = slice(first, first + FEW)
+        for first in range(0, len(rows), ROWS_IN_CACHE):
+            block = slice(first, first + ROWS_IN_CACHE)
             products[block] = rows.codes[block].astype(np.float32) @ vector
         return products * rows.scales
 
@@ -239,7 +243,7 @@ class PassageRows(EncodedFolder):
         self, text: str, hits: Sequence[Hit], records: Mapping[int, Record], side: str = "query"
     ) -> NDArray[np.float64]:
         """Return maxsim of a text with the passages of the best hits, (passages,), others 0."""
-        best = {hit.doc_id for hit in hits[:CANDIDATES]}
+        best = {hit.doc_id for hit in hits[:MAX_COMPARED_PASSAGES]}
         texts = {n: document_text(record) for n, record in records.items() if record["id"] in best}
         _, rows = next(self._encoding(side).embedded([{"id": "1", "text": text}]))
         scores = np.zeros(len(self._folder))
@@ -286,7 +290,7 @@ def _embed(store: Store, files: Sequence[IndexedFile], documents: TextEncoding) 
     done, total = 0, count_passages(new)
     fast = embedding_of(lambda _: documents)
     with progress("encode", lambda: Position(done, done, total, noun="passages")):
-        for some in group_by_size(new, (lambda each: each.passages, MANY)):
+        for some in group_by_size(new, (lambda each: each.passages, PASSAGES_PER_BATCH)):
             records = [record for file in some for record in store.records(file)]
             texts = [passage_text(record) for record in records]
             if fast:
@@ -297,6 +301,8 @@ def _embed(store: Store, files: Sequence[IndexedFile], documents: TextEncoding) 
                 rows = _coded(np.concatenate([part for _, part in documents.embedded(named)]))
             made |= rows_by_file(some, rows)
             done += len(rows)
-    codes = [np.empty((0, 1), np.int8), *(made[each].codes for each in files)]
-    scales = [np.empty(0, np.float32), *(made[each].scales for each in files)]
-    return Int8Rows(np.concatenate(codes[len(files) > 0 :]), np.concatenate(scales))
+    if not files:
+        return ROW_SEGMENTS.empty
+    rows_of_files = [made[file] for file in files]
+    codes = np.concatenate([rows.codes for rows in rows_of_files])
+    return Int8Rows(codes, np.concatenate([rows.scales for rows in rows_of_files]))

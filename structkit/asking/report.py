@@ -23,24 +23,26 @@ from structkit.searching.bm25 import highest_scores, places_in_groups
 from structkit.searching.hits import Hit
 from structkit.searching.words import folded_words
 
-WIDEST = 2_000  # characters of a line by which a form is recognized
-MARKS = re.compile(r"\s*(?:```|~~~)|\s{0,3}(?:#{1,6} |<!--)| {4,}\S|\t")
+MAX_FORM_CHARACTERS = 2_000  # characters of a line by which a form is recognized
+REPORT_MARK = re.compile(r"\s*(?:```|~~~)|\s{0,3}(?:#{1,6} |<!--)| {4,}\S|\t")
 # a line of a file, as stack traces, compilers and test runners write it
 PLACE_IN_TRACE = re.compile(r"""\w\.[A-Za-z]\w{0,4}(?:["']?, line |:line |:|\()\d""")
 QUOTED_CODE = re.compile(r"(?<!`)`([^`\n]{1,80})`(?!`)")
 SYMBOL_NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|->|#)\w+)*(?:\(\))?")
-OF_CODE = re.compile(r"\w[_.:#>-]|_\w|[a-z0-9][A-Z]|\(")
-LESS = 0.1  # the value of tests, examples, copies: a report resembles them, but is about others
-NEXT = 0.75  # each further passage of a file counts so much of the one before
+CODE_MARK = re.compile(r"\w[_.:#>-]|_\w|[a-z0-9][A-Z]|\(")
+RARE_KIND_VALUE = (
+    0.1  # the value of tests, examples, copies: a report resembles them, but is about others
+)
+FURTHER_PASSAGE_VALUE = 0.75  # each further passage of a file counts so much of the one before
 
 
-def is_one(text: str) -> bool:
+def is_report_text(text: str) -> bool:
     """Return whether lines are one report, and not a question each.
 
     It has code, a heading, a comment or a stack trace; or paragraphs of sentences.
     """
-    lines = [line[:WIDEST] for line in text.strip().splitlines()]
-    if any(MARKS.match(line) or PLACE_IN_TRACE.search(line) for line in lines):
+    lines = [line[:MAX_FORM_CHARACTERS] for line in text.strip().splitlines()]
+    if any(REPORT_MARK.match(line) or PLACE_IN_TRACE.search(line) for line in lines):
         return True
     ends = any(line.rstrip().endswith(".") for line in lines)
     return ends and "" in map(str.strip, lines)
@@ -55,7 +57,7 @@ def parts(text: str) -> dict[str, str]:
     title = next((line.strip(" #") for line in text.splitlines() if line.strip(" #")), "")
     names = [
         *QUOTED_CODE.findall(text),
-        *(name for name in SYMBOL_NAME.findall(text) if OF_CODE.search(name)),
+        *(name for name in SYMBOL_NAME.findall(text) if CODE_MARK.search(name)),
     ]
     return {"text": text, "title": title, "names": " ".join(dict.fromkeys(names))}
 
@@ -73,14 +75,16 @@ def localize(folder: Folder, text: str, k: int, chosen: Floats) -> list[tuple[Hi
         if most := scores.max(initial=0.0):
             passages += scores / most
             files += np.maximum.reduceat(scores / most, firsts)
-    files *= LESS ** -kinds(text, [folder.path_in_project(file.path) for file in folder.files])
+    files *= RARE_KIND_VALUE ** -kind_demotions(
+        text, [folder.path_in_project(file.path) for file in folder.files]
+    )
     places = places_in_groups(passages, folder.numbers)
-    best = highest_scores(files[folder.numbers] * NEXT**places * (passages > 0), k)
+    best = highest_scores(files[folder.numbers] * FURTHER_PASSAGE_VALUE**places * (passages > 0), k)
     records = folder.records(best)
     return [(Hit(records[number]["id"], score), records[number]) for number, score in best.items()]
 
 
-def kinds(text: str, paths: list[str]) -> Floats:
+def kind_demotions(text: str, paths: list[str]) -> Floats:
     """Return -1 for each kind of files, as tests or examples, that a path is of, (paths,)."""
     rankers = Weights({"path-kinds": None, "path-variants": None}).ranking().rankers
     asked = Query("", "windows" if "windows" in text.lower() else "")  # a system, by the word

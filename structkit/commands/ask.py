@@ -373,10 +373,10 @@ def with_questions(settings: Settings) -> Settings:
     if instead:
         return replace(settings, also=also, questions=questions)
     if questions == ("-",) or not (questions or os.isatty(0)):
-        from structkit.asking.report import is_one
+        from structkit.asking.report import is_report_text
 
         text = read_stdin().decode("utf-8-sig", "replace")
-        questions = (text,) if is_one(text) else tuple(text.splitlines())
+        questions = (text,) if is_report_text(text) else tuple(text.splitlines())
     elif all(len(each.split()) < 2 for each in questions):  # a shell took a sentence apart
         questions = (" ".join(questions),)
     questions = tuple(filter(None, map(str.strip, questions)))

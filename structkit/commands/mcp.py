@@ -64,9 +64,11 @@ TOOL_ARGUMENTS = {
     "question": Argument(
         str, "A sentence, a few words or the name of a symbol; or a whole bug report."
     ),
-    "place": Argument(str, "The passage: FILE:LINE, FILE:FIRST-LAST, or the place of an answer."),
+    "place": Argument(
+        str, "The passage: FILE:LINE, FILE:FIRST-LAST, or the place that begins an answer."
+    ),
     "name": Argument(str, "The symbol, as in the code: NAME, Class.method or module::NAME."),
-    "k": Argument(int, "Number of answers.", 10),
+    "k": Argument(int, "Maximum number of answers.", 10),
     "glob": Argument(
         Globs,
         'Patterns of the files to search, as in .gitignore: "*.py", ["src", "!test_*"].',
@@ -106,14 +108,15 @@ TOOLS = {  # by the setting of `ask` that their first argument gives
     "uses": Tool(
         "uses",
         "Find the definitions of a symbol, and every line of code that uses its name.\n\n"
-        "Use it where you know the name: names in comments and strings are no uses. Each answer "
+        "Use it to learn who calls or imports a name that you know; names in comments and strings "
+        "are no uses. Each answer "
         "says whether it is a definition, call, import or mention.",
         ("name",),
     ),
     "calls": Tool(
         "calls",
         "Find the names that the definitions of a symbol call, with the first line of each.\n\n"
-        "Use it to follow a function into what it does.",
+        "Use it to follow a function into what it does; `uses` finds who calls it.",
         ("name",),
     ),
 }

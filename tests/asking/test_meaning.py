@@ -13,7 +13,7 @@ from structkit.asking.cache import (
     open_store,
 )
 from structkit.asking.folder import Folder
-from structkit.asking.meaning import NONSENSE, ROW_SEGMENTS, Chance, PassageRows, nonsense
+from structkit.asking.meaning import NONSENSE_QUESTIONS, ROW_SEGMENTS, Chance, PassageRows, nonsense
 from structkit.collecting.walking import Walk, WalkOptions
 from structkit.embeddings.vectors import Int8Rows, quantize
 from structkit.learning.encoding.encoding import Encoding, of_side
@@ -52,9 +52,9 @@ def test_joined_segments_have_the_rows_of_the_wanted_files(gone):
 
 
 def test_nonsense_is_always_the_same():
-    questions = nonsense(NONSENSE)
-    assert questions == nonsense(NONSENSE)
-    assert NONSENSE == len(set(questions))
+    questions = nonsense(NONSENSE_QUESTIONS)
+    assert questions == nonsense(NONSENSE_QUESTIONS)
+    assert NONSENSE_QUESTIONS == len(set(questions))
     assert {1, 2, 3, 4, 5, 6} == {len(question.split()) for question in questions}
 
 

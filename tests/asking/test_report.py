@@ -6,7 +6,7 @@ import pytest
 
 import structkit
 from structkit.asking.cache import open_store
-from structkit.asking.report import is_one, parts
+from structkit.asking.report import is_report_text, parts
 
 REPORT = """\
 Pool.get() never returns a closed connection
@@ -68,13 +68,13 @@ def test_the_file_of_a_trace_comes_before_its_test(tmp_path, language):
     ],
 )
 def test_lines_are_one_report_by_their_form(lines, one):
-    assert one is is_one(lines)
+    assert one is is_report_text(lines)
 
 
 @pytest.mark.parametrize("unit", ["a_", "/", "[", "<!--", "`", "#", "1.", 'File "x.py", line 1\n'])
 def test_a_long_text_takes_no_long_time(unit):
     start = time.process_time()
-    is_one("It waits\n" + unit * 10_000)
+    is_report_text("It waits\n" + unit * 10_000)
     parts("It waits\n" + unit * 10_000)
     assert time.process_time() - start < 2
 
