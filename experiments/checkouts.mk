@@ -46,3 +46,18 @@ ask-kinds: $(INSTALLED) ## Kinds of files by what was found
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.ask_kinds --data $(DATA)/checkouts $(DATA)/projects --labelled $(LABELLED) \
 	  --folder runs/ask-kinds --aside $(ASIDE) > runs/ask-kinds/table.md
 	@cat runs/ask-kinds/table.md
+
+# What `mcp`, serena, semble and ripgrep answer an agent that asks where ten symbols of Flask are defined, in tokens. SEMBLE and
+# SERENA are their programs; one that is missing is left out.
+.PHONY: symbols
+SYMBOLS := Blueprint Flask render_template url_for make_response send_file jsonify stream_with_context load_dotenv \
+  after_this_request
+SEMBLE := $(shell command -v semble)
+SERENA := $(shell command -v serena)
+symbols: $(INSTALLED) ## What tools for agents answer about symbols
+	$(call needs,checkouts/flask.tar.xz)
+	@mkdir -p runs/symbols
+	tar -xJf '$(DATA)/checkouts/flask.tar.xz' -C runs/symbols
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.symbols runs/symbols/flask $(SYMBOLS) \
+	  $(if $(SEMBLE),--semble $(SEMBLE)) $(if $(SERENA),--serena $(SERENA)) > runs/symbols/table.md
+	@cat runs/symbols/table.md
