@@ -5,7 +5,6 @@ Tests: tests/structure/code/test_sweep.py.
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from structkit.structure import Span
 from structkit.structure.code.grammar import (
@@ -17,13 +16,6 @@ from structkit.structure.code.grammar import (
 )
 
 SIGNS = rb"(?P<sign>[{}();]|\n[ \t]*+(?=\n))"
-
-
-class Statements(NamedTuple):
-    """Code in a container, and the part to blank if it has errors: a body, or all of it."""
-
-    code: Span
-    blank: Span
 
 
 def without_broken_pieces(data: bytes, grammar: Grammar, heads: re.Pattern[bytes]) -> bytes:
@@ -41,8 +33,13 @@ def without_broken_pieces(data: bytes, grammar: Grammar, heads: re.Pattern[bytes
     return bytes(kept)
 
 
-def _statements(data: bytes, grammar: Grammar, heads: re.Pattern[bytes]) -> Iterator[Statements]:
-    """Yield what containers alone hold, up to the end of a body, a semicolon or a blank line."""
+def _statements(
+    data: bytes, grammar: Grammar, heads: re.Pattern[bytes]
+) -> Iterator[tuple[Span, Span]]:
+    """Yield statements of containers, and the part to blank in case of errors: a body, or all.
+
+    A statement goes to the end of its body, to a semicolon, or to a blank line.
+    """
     start = body = 0
     braces = 0  # that are open, from that of a body on
     parentheses = 0  # in a head: braces in them are no body
@@ -55,7 +52,7 @@ def _statements(data: bytes, grammar: Grammar, heads: re.Pattern[bytes]) -> Iter
             if braces:
                 continue
             end = at + 1 + data.startswith(b";", at + 1)
-            yield Statements((start, end), (body, at))
+            yield (start, end), (body, at)
         elif sign in b"()":
             parentheses = max(0, parentheses + (1 if sign == b"(" else -1))
             continue
@@ -68,5 +65,5 @@ def _statements(data: bytes, grammar: Grammar, heads: re.Pattern[bytes]) -> Iter
                 braces, body = 1, at + 1
                 continue
             if sign != b"{" and not is_container:
-                yield Statements((start, at + (sign == b";")), (start, at))
+                yield (start, at + (sign == b";")), (start, at)
         start = token.end()
