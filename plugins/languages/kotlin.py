@@ -69,7 +69,10 @@ NEWER_SYNTAX = [
             rb"(?:%b[ \t]++)?(?:@\w++[ \t]++)?+%b[ \t]++set\b(?!\s*+\()" % (VISIBILITY, VISIBILITY),
             b"",
         ),
-        (rb"(?:@\w++(?:%b)?+\s++)++(?=(?:%b\s++)?[gs]et\s*+\()" % (PARENTHESES, VISIBILITY), b""),
+        (
+            rb"(?:@\w++(?:%b)?+\s++){1,6}+(?=(?:%b\s++)?[gs]et\s*+\()" % (PARENTHESES, VISIBILITY),
+            b"",
+        ),
         (rb",(?=\s*+>)", b""),
         (rb"suspend(?=\s*+(?:\{|fun\s*+\())", b""),
         # modifiers of a constructor on the line after its class
