@@ -148,14 +148,16 @@ def begin_search(
     kind: Kind | None,
 ) -> Search:
     """Return the search for a question among the `chosen` passages, (passages,)."""
-    asked, words, of_pages = question_words(question), folder.words, folder.is_of_pages(chosen)
+    asked, words = question_words(question), folder.words
+    of_pages = folder.is_of_pages(chosen)
     if of_pages:
         counts = words.counts_of(asked)
         by_word, is_best_of_page = page_scores(counts, words.lengths, folder.numbers)
         by_word += LINK_WEIGHT * folder.linked(asked) * (by_word > 0)
         may_rank = chosen * is_best_of_page
     else:
-        by_word, may_rank = RELATED_WORD_WEIGHT * words.related(asked) + words.scores(asked), chosen
+        by_word = RELATED_WORD_WEIGHT * words.related(asked) + words.scores(asked)
+        may_rank = chosen
     by_meaning: Floats = np.zeros(len(folder))
     may_answer = by_word > 0
     share, failure = 0.0, 0.0

@@ -62,9 +62,14 @@ SCHEMA = "".join(
 )
 MAX_ROW_BYTES = 512 << 20  # of the rows of passages, from which they are made anew
 SEGMENT_NAMES = ("large ", "small ")  # in the names of their parts
-GONE = "gone"  # the part with the files of segments that are gone
+GONE_FILES = "gone"  # the part with the files of segments that are gone
 # where SQLite can do no more, and the cache is not damaged
-UNABLE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
+SYSTEM_FAILURE_CODES = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CANTOPEN,
+}
 MAX_CHANGED_SHARE = 0.25  # of the large segment, from which it is made again
 
 
@@ -212,7 +217,7 @@ def with_cache(place: Path | None, target: Target, work: Callable[[Store], T]) -
                 return _with_file(place, target, work)
             except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter of a message
                 code = getattr(error, "sqlite_errorcode", 0)
-                if (code & 0xFF) in UNABLE:  # the primary one of an extended code
+                if (code & 0xFF) in SYSTEM_FAILURE_CODES:  # the primary one of an extended code
                     raise
                 say(f"{place} is damaged: all files are read anew")
                 with hold_lock(place) as file:
@@ -338,7 +343,11 @@ class Store:
 
     def keep_only(self, files: Collection[File]) -> None:
         """Remove all other files, and the records that are of none of these."""
-        for table, kept in (FILES, {f.path for f in files}), (RECORDS, {f.hash for f in files}):
+        kept_names = {
+            FILES: {file.path for file in files},
+            RECORDS: {file.hash for file in files},
+        }
+        for table, kept in kept_names.items():
             names = self._connection.execute(f"SELECT name FROM {table}").fetchall()
             gone = [row for row in names if row[0] not in kept]
             self._connection.executemany(f"DELETE FROM {table} WHERE name = ?", gone)
@@ -374,11 +383,15 @@ class Store:
         row = self._connection.execute(query, (name,)).fetchone()
         return _checked(*row) if row else None
 
-    def parts(self, names: Collection[str], prefix: str = "") -> dict[str, bytes] | None:
+    def parts(self, names: Iterable[str], prefix: str = "") -> dict[str, bytes] | None:
         """Return data by name, without the prefix of their names; None if any is missing."""
-        found = ((name, self.part(prefix + name)) for name in names)
-        parts = {name: data for name, data in found if data is not None}
-        return parts if len(parts) == len(names) else None
+        parts = dict[str, bytes]()
+        for name in names:
+            data = self.part(prefix + name)
+            if data is None:
+                return None
+            parts[name] = data
+        return parts
 
     def put_parts(self, parts: Mapping[str, bytes], prefix: str = "") -> None:
         """Keep data under names with a prefix."""
@@ -534,7 +547,7 @@ class Segments(Generic[T]):
     @classmethod
     def read(cls, store: Store, form: SegmentForm[T]) -> Segments[T]:
         """Return what a store has."""
-        gone = store.part(form.prefix + GONE)
+        gone = store.part(form.prefix + GONE_FILES)
         if gone is None:
             return cls(form)
         segments = list[Segment[T]]()
@@ -549,7 +562,7 @@ class Segments(Generic[T]):
     def keep(self, store: Store, before: Segments[T]) -> None:
         """Store the segments that were not there before."""
         gone = _files_of(self.segments).difference(self.files)
-        store.put_parts({GONE: pack_files(gone)}, self.form.prefix)
+        store.put_parts({GONE_FILES: pack_files(gone)}, self.form.prefix)
         stored = before.segments or (None, None)
         for name, segment, old in zip(SEGMENT_NAMES, self.segments, stored, strict=True):
             if segment is not old:

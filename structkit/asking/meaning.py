@@ -164,18 +164,18 @@ class Meaning(EncodedFolder):
     rows: PassageRows | None = None  # those that compare the best passages
 
     @cached_property
-    def _made(self) -> tuple[Int8Rows, Chance]:
+    def _rows_and_chance(self) -> tuple[Int8Rows, Chance]:
         """The rows of the folder's passages, kept ones and new ones, and chance with them."""
         memory, files = self._folder.store.memory, self._folder.files
         model = self.model.encode()
         known: tuple[bytes, Any, tuple[Int8Rows, Chance]] | None = memory.get(ROWS_AND_CHANCE)
         if known and known[0] == model and known[1] == files:
             return known[2]
-        made = self._whole(model)
+        made = self._read_or_embed(model)
         memory[ROWS_AND_CHANCE] = model, files, made
         return made
 
-    def _whole(self, model: bytes) -> tuple[Int8Rows, Chance]:
+    def _read_or_embed(self, model: bytes) -> tuple[Int8Rows, Chance]:
         """Return what is kept; if files are new, with their rows, and keep it."""
         store, wanted = self._folder.store, self._folder.files
         kept, before = store.parts(CHANCE_PARTS), Segments(ROW_SEGMENTS)
@@ -210,7 +210,7 @@ class Meaning(EncodedFolder):
         length = max(float(np.linalg.norm(vectors[0])), MIN_DEVIATION)
         nothing, *sizes = self._queries.sizes(["", *split_words(question)])
         known = nothing + 1 in sizes  # as one token
-        return scores, self._made[1].exceeds(scores / length, known=known)
+        return scores, self._rows_and_chance[1].exceeds(scores / length, known=known)
 
     @property
     def embed(self) -> Callable[[Sequence[str]], Floats] | None:
@@ -221,11 +221,11 @@ class Meaning(EncodedFolder):
 
     def similar(self, passage: int) -> Floats:
         """Return the inner product of each passage with one of them, (passages,)."""
-        vectors, _ = self._made
+        vectors, _ = self._rows_and_chance
         return self._products(vectors[passage : passage + 1][0])
 
     def _products(self, vector: Vectors) -> Vectors:
-        rows, _ = self._made
+        rows, _ = self._rows_and_chance
         products = np.empty(len(rows), np.float32)
         for first in range(0, len(rows), ROWS_IN_CACHE):
             block = slice(first, first + ROWS_IN_CACHE)

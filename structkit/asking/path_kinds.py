@@ -177,8 +177,8 @@ SETTINGS_LANGUAGES = _words("cmake css csv ini json make toml xml yaml")
 SETTINGS_EXTENSIONS = _words("ac am env gradle in m4")
 SETTINGS_NAMES = ("requirements.txt", "constraints.txt")
 # what programs keep for themselves: locked versions, projects of editors, pictures
-KEPT_ENDING = re.compile(r"\.(lock|sum|snap|svg|map|pbxproj|csproj|vcxproj|sln|prebuilt)$")
-NOTES = re.compile(
+MACHINE_KEPT_ENDING = re.compile(r"\.(lock|sum|snap|svg|map|pbxproj|csproj|vcxproj|sln|prebuilt)$")
+RELEASE_NOTES_PATH = re.compile(
     r"""
     (^ | [-_. /])
     (   change-?logs? | changes | history | news | releases? | release-?notes? | what-?s-?new
@@ -188,12 +188,12 @@ NOTES = re.compile(
     """,
     re.VERBOSE,
 )
-LEGAL = re.compile(
+LEGAL_PATH = re.compile(
     r"(^|/) ( licenses/ | (licen[cs]e | copying | notice | authors | patents) [^/]* $ )", re.VERBOSE
 )
 LICENSE_NAME = re.compile("LICEN[CS]E|COPYING")
 BARE_MANUAL = re.compile(r"(readme|contributing|security|install|todo|code_of_conduct|faq)\b")
-TRANSLATION = re.compile(
+TRANSLATED_PATH = re.compile(
     r"""
     [-._/] (zh|ja|ko|fr|de|es|pt|ru|it|tr|vi|uk|pl|fa|ar)
     ([-_] (\w{2,4}))? (?=[./])
@@ -275,16 +275,16 @@ def path_kind(path: str) -> str:
     """
     place, language = path.lower(), named_language(path)
     name = place.rpartition("/")[2]
-    if KEPT_ENDING.search(place) or GENERATED_NAME.search(name) or name in LOCK_FILES:
+    if MACHINE_KEPT_ENDING.search(place) or GENERATED_NAME.search(name) or name in LOCK_FILES:
         return "generated"
     rare = rare_kinds(path)
     is_sample = extension_of(path) in PAGE_EXTENSIONS and not {"test", "copy"}.isdisjoint(rare)
     if is_prose(path) and not is_sample:
-        if NOTES.search(place):
+        if RELEASE_NOTES_PATH.search(place):
             return "notes"
-        if LEGAL.search(place):
+        if LEGAL_PATH.search(place):
             return "legal"
-        return "translation" if TRANSLATION.search(f"/{place}") else "manual"
+        return "translation" if TRANSLATED_PATH.search(f"/{place}") else "manual"
     if rare:
         return rare[0]
     if _is_settings(name, language) or "." not in name:
@@ -315,7 +315,9 @@ def is_prose(path: str) -> bool:
     if language == NOTEBOOK:
         return not MANUAL_FOLDERS.isdisjoint(folders_and_name(path)[0])
     if "." not in name:
-        return bool(NOTES.search(place) or LEGAL.search(place) or BARE_MANUAL.match(name))
+        return bool(
+            RELEASE_NOTES_PATH.search(place) or LEGAL_PATH.search(place) or BARE_MANUAL.match(name)
+        )
     if extension == "txt":
         return not _is_settings(name, language)
     if language in MARKUP_LANGUAGES or extension in MARKUP_EXTENSIONS | PAGE_EXTENSIONS:
