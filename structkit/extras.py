@@ -3,8 +3,6 @@
 Tests: tests/test_extras.py, tests/test_light.py.
 """
 
-from __future__ import annotations
-
 import shlex
 from importlib import import_module
 from types import ModuleType

@@ -7,8 +7,6 @@ Each class lives in the room that its signatures need, which is imported on firs
 Tests: tests/test_registry.py.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

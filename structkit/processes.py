@@ -3,8 +3,6 @@
 A signal raises, so that the program cleans up as after an error.
 """
 
-from __future__ import annotations
-
 import gc
 import math
 import os

@@ -1,7 +1,5 @@
 """Progress for people: on stderr, only when it is a terminal."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """Find plugins: a pack is a package with some of the folders languages/, parsers/, methods/ …"""
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

@@ -1,7 +1,5 @@
 """What SANTA's paper describes: every entity (section 3.2, appendix A.3)."""
 
-from __future__ import annotations
-
 from structkit import plugin
 
 

@@ -5,8 +5,6 @@ As cAST (arXiv 2506.15655), but in whole lines, so that each line of a file is i
 Tests: tests/collecting/test_units.py.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field

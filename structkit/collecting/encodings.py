@@ -1,7 +1,5 @@
 """The encoding of a file: its byte order mark, its declaration, UTF-8, or a guess."""
 
-from __future__ import annotations
-
 import codecs
 import re
 from collections import Counter

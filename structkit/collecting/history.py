@@ -5,8 +5,6 @@ repository from a folder of our own: there is no configuration, attribute, hook,
 replaced or grafted commit that could change the output, start a program or block.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence

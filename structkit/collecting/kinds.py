@@ -1,7 +1,5 @@
 """Kinds of files: whether a file is text, in which language, and who wrote it."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from dataclasses import dataclass, field

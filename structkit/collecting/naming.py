@@ -3,8 +3,6 @@
 Tests: tests/collecting/test_naming.py.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter

@@ -4,8 +4,6 @@ A few kilobytes of odd code can keep a grammar busy for hours, or end its proces
 the work on a batch of files: if it does not finish, its files are tried one by one.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import posixpath
