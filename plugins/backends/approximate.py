@@ -1,7 +1,5 @@
 """Approximate search over files with faiss: HNSW, IVF, or any factory string."""
 
-from __future__ import annotations
-
 import math
 import os
 import re

@@ -6,8 +6,6 @@ codes' own. Source: Yamada et al. 2021, arXiv 2106.00882: candidates by Hamming 
 by inner product.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import faiss

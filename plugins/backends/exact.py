@@ -1,7 +1,5 @@
 """Exact search over files: every document is compared, and ties always break the same way."""
 
-from __future__ import annotations
-
 from structkit import plugin
 from structkit.searching.exact import Exact
 from structkit.searching.hits import EmbeddedCorpus, check_options

@@ -3,8 +3,6 @@
 Tests: tests/commands/test_convert.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from structkit.formats.interchange import Fields, Row

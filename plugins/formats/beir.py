@@ -1,7 +1,5 @@
 """BEIR: a folder with corpus.jsonl, queries.jsonl and qrels/SPLIT.tsv."""
 
-from __future__ import annotations
-
 from structkit import plugin
 from structkit.formats.interchange import CellForm, Fields, Part, Parts, Row
 from structkit.records.fields import DOCUMENT_FIELDS, QUERY_FIELDS

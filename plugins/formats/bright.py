@@ -1,7 +1,5 @@
 """BRIGHT: documents, and examples, whose queries list documents that do not count."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from structkit import plugin

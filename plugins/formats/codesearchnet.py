@@ -1,7 +1,5 @@
 """CodeSearchNet: functions with their documentation; reads the hub's field names too."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from structkit import plugin

@@ -1,7 +1,5 @@
 """CodeXGLUE AdvTest: functions, their documentation as queries, and predictions."""
 
-from __future__ import annotations
-
 from structkit import plugin
 from structkit.formats.interchange import Fields, Part, Parts, Row
 from structkit.records.jsonl import Record

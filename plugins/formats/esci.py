@@ -1,7 +1,5 @@
 """ESCI (Shopping Queries): products, and judged examples, in Parquet, JSONL or CSV."""
 
-from __future__ import annotations
-
 from structkit import plugin
 from structkit.errors import UserError
 from structkit.formats.interchange import Fields, Labels, Part, Parts, Row

@@ -1,7 +1,5 @@
 """FlagEmbedding: training examples as query, pos and neg."""
 
-from __future__ import annotations
-
 from structkit import plugin
 from structkit.errors import RECORD_REMEDY, UserError
 from structkit.formats.interchange import Fields, Part, Parts, Row

@@ -1,7 +1,5 @@
 """MTEB: scores of a run as the result of a task; can only be written."""
 
-from __future__ import annotations
-
 import re
 
 from structkit import plugin

@@ -1,7 +1,5 @@
 """Penn Treebank brackets: trees over any number of lines; written one per line."""
 
-from __future__ import annotations
-
 from structkit import plugin
 from structkit.formats.interchange import Fields, Part, Parts, Row
 from structkit.records.jsonl import Record

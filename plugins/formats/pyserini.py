@@ -1,7 +1,5 @@
 """Pyserini: a corpus of id and contents, and embeddings with their vectors."""
 
-from __future__ import annotations
-
 from structkit import plugin
 from structkit.formats.interchange import Fields, Part, Parts, Row
 from structkit.records.fields import DOCUMENT_FIELDS

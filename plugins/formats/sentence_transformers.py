@@ -1,7 +1,5 @@
 """sentence-transformers: training columns in order, with a label or score."""
 
-from __future__ import annotations
-
 from structkit import plugin
 from structkit.errors import RECORD_REMEDY, UserError, program
 from structkit.formats.interchange import Fields, Part, Parts, Row

@@ -1,7 +1,5 @@
 """StructDocRetrieval: queries and the HTML that answers them; JSONL in files named .json."""
 
-from __future__ import annotations
-
 from structkit import plugin
 from structkit.formats.interchange import Fields, Part, Parts, Row
 from structkit.records.jsonl import Record

@@ -1,7 +1,5 @@
 """Tevatron: training examples with passages or document ids; corpus and queries."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from structkit import plugin

@@ -1,7 +1,5 @@
 """TREC: the six columns of a run, the four of qrels."""
 
-from __future__ import annotations
-
 from structkit import plugin
 from structkit.formats.interchange import CellForm, Parts
 

@@ -1,7 +1,5 @@
 """WANDS (Wayfair): products, queries and labels in three tab-separated files."""
 
-from __future__ import annotations
-
 from structkit import plugin
 from structkit.formats.interchange import Fields, Labels, Part, Parts, Row
 from structkit.records.jsonl import Record

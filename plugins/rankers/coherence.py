@@ -1,7 +1,5 @@
 """Several hits in the same file support each other: the best one is promoted."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from structkit import plugin

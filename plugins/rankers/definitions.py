@@ -1,7 +1,5 @@
 """Promotes definitions of symbols in the query: `Foo.bar`, `foo_bar`, `fooBar`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath

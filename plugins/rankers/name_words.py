@@ -1,7 +1,5 @@
 """Words of the query in the names that a hit defines, or in its heading."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from structkit import plugin

@@ -1,7 +1,5 @@
 """Words of the query in a hit, in its page and in the best other hits of that."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

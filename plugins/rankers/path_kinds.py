@@ -1,7 +1,5 @@
 """Demotes tests, examples, copies and generated files, unless the query asks for them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from structkit import plugin

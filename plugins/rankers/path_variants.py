@@ -1,7 +1,5 @@
 """Demotes files of which a better variant is among the hits: older, declared, or of Windows."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence

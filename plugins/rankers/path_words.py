@@ -1,7 +1,5 @@
 """Words of the query in the path, above all in the file's name."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -3,8 +3,6 @@
 Tests: tests/hostile/test_limits.py.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections import deque

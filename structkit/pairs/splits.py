@@ -3,8 +3,6 @@
 Neither depends on the order of the examples. Tests: tests/commands/test_pair.py.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator

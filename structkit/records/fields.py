@@ -3,8 +3,6 @@
 One order of fields holds for every command, and one place of code.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath

@@ -4,8 +4,6 @@ Output is hidden beside its target until it is complete. It is created anew with
 whoever can write to the folder; leftovers of dead processes are removed.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import glob

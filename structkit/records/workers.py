@@ -3,8 +3,6 @@
 Tests: tests/records/test_stream.py.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -3,8 +3,6 @@
 Tests: tests/scoring/test_score_tasks.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -3,8 +3,6 @@
 Tests: tests/commands/test_plot.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

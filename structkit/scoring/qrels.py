@@ -1,7 +1,5 @@
 """Relevance judgements, in JSONL, TREC or BEIR, and the gains of their labels."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from fractions import Fraction

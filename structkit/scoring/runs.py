@@ -3,8 +3,6 @@
 Tests: tests/commands/test_score.py.
 """
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain

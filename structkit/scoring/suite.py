@@ -1,7 +1,5 @@
 """Results of models on a suite of tasks, and their differences."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

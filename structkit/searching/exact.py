@@ -3,8 +3,6 @@
 Tests: tests/searching/test_codes.py, tests/searching/test_maxsim.py.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Protocol
 

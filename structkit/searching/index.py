@@ -15,8 +15,6 @@ Source of the error bound: Higham, Accuracy and Stability of Numerical Algorithm
 Tests: tests/commands/test_search.py.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 

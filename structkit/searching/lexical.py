@@ -3,8 +3,6 @@
 Tests: tests/searching/test_bm25.py.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

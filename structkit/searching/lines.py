@@ -3,8 +3,6 @@
 Tests: tests/searching/test_questions.py, tests/asking/test_places.py.
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections import Counter

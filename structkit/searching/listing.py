@@ -3,8 +3,6 @@
 Tests: tests/searching/test_questions.py.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import shutil

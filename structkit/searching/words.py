@@ -1,7 +1,5 @@
 """Words of code, prose and names, and where a question's are in a text."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence, Set

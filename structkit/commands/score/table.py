@@ -3,8 +3,6 @@
 Tests: tests/scoring/test_score_table.py.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Callable, Collection, Sequence
