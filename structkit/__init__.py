@@ -4,8 +4,6 @@ In Python every command is a function of the same name and settings, `from struc
 they raise `UserError` for what the user can fix. `load` keeps a model in memory.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

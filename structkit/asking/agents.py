@@ -3,8 +3,6 @@
 Tests: tests/asking/test_agents.py.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -3,8 +3,6 @@
 Tests: tests/asking/test_budget.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -7,8 +7,6 @@ prose and code for 89 in 100 of these: for 55 of 100 that prose answers, for 98 
 Tests: tests/asking/test_path_kinds.py, tests/asking/test_leaning.py.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping

@@ -7,8 +7,6 @@ ASE 2013) searches parts of a report apart, too. Left out, each part finds fewer
 Tests: tests/asking/test_report.py.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter
