@@ -29,9 +29,9 @@ class Shortened:
         """Return what was left out, and how to get it; empty if nothing was."""
         lacking = []
         if self.left_out:
-            lacking.append(format_count(self.left_out, "answer"))
+            lacking.append(format_count(self.left_out, "more answer"))
         if self.lines:
-            lacking.append(f"{format_count(self.lines, 'line')} of those shown")
+            lacking.append(f"{format_count(self.lines, 'line')} of the passages above")
         if not lacking:
             return ""
         return f"{flag('tokens', self.tokens)} leaves out {' and '.join(lacking)}; raise it"

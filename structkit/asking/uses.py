@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
+from pathlib import PurePosixPath
 
 import numpy as np
 import tree_sitter
@@ -96,11 +97,14 @@ def _files_with(folder: Folder, symbol: str, chosen: Floats) -> Iterator[CodeFil
 
 def not_found(folder: Folder, symbol: str, chosen: Floats) -> UserError:
     """Return the error for a symbol without uses, or calls, with similar names."""
-    if uses(folder, symbol, chosen):
-        return UserError(
-            f"no definition of {symbol} calls anything", "name a function of this code"
-        )
     name = SYMBOL_SEPARATOR.split(symbol)[-1]
+    if _definitions(folder, symbol, chosen):
+        return UserError(f"no definition of {symbol} calls anything", "name another function")
+    if places := _definitions(folder, name, chosen):
+        remedy = f"{name} is defined at {', '.join(places[:MAX_SIMILAR_NAMES])}"
+        return UserError(f"no definition has the name {symbol}", remedy)
+    if uses(folder, symbol, chosen):
+        return UserError(f"{symbol} is used here, but not defined", "name a function of this code")
     word = fold(name)
     near = {other for part, _ in folder.words.parts for other in part.beginning(word[:1])}
     names = list[str]()
@@ -114,6 +118,13 @@ def not_found(folder: Folder, symbol: str, chosen: Floats) -> UserError:
     if names:
         remedy = f"did you mean {' or '.join(names)}?"
     return UserError(f"no code has the name {symbol}", remedy)
+
+
+def _definitions(folder: Folder, symbol: str, chosen: Floats) -> list[str]:
+    """Return the places of the definitions of a symbol."""
+    records = [record for _, record in uses(folder, symbol, chosen)]
+    defined = [record for record in records if record["use"] == "definition"]
+    return [f"{record['path']}:{record['line']}" for record in defined]
 
 
 class CodeFile:
@@ -169,10 +180,16 @@ class CodeFile:
                     yield self._answer(row, row, row, definition, calls=name)
 
     def _defining(self, symbol: str) -> Iterator[Definition]:
-        """Yield the definitions of a symbol, which may have some of its containers."""
+        """Yield the definitions of a symbol, which may have some of its containers.
+
+        They are classes and functions, the file, and folders: `Server.start` is `start` in
+        `Server.zig`, and `http.Get` is `Get` in a file of the folder `http`.
+        """
         asked = [part for part in SYMBOL_SEPARATOR.split(symbol) if part]
+        file = PurePosixPath(self.path).with_suffix("").parts
         for definition in self.definitions:
-            if SYMBOL_SEPARATOR.split(definition.path)[-len(asked) :] == asked:
+            own = SYMBOL_SEPARATOR.split(definition.path)
+            if any([*place, *own][-len(asked) :] == asked for place in (file, file[:-1])):
                 yield definition
 
     def _around(self, row: int) -> Definition | None:

@@ -45,7 +45,7 @@ def test_answers_end_when_their_tokens_are_spent():
         assert [each["rank"] for each in shown] == list(range(len(shown)))
     assert (answers, "") == (shown, shortened.note())
     assert (
-        "--tokens 60 leaves out 26 answers and 8 lines of those shown; raise it"
+        "--tokens 60 leaves out 26 more answers and 8 lines of the passages above; raise it"
         == shorten(answers, 60).note()
     )
 

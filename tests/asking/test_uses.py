@@ -1,5 +1,7 @@
 """`ask --uses`: definitions of a symbol, and lines that use it."""
 
+from functools import partial
+
 import pytest
 
 import structkit
@@ -163,7 +165,30 @@ def test_calls_are_listed_by_name(tmp_path, file, code, called):
 
 
 def test_a_symbol_without_calls_says_so(uses, capsys):
-    assert [] == uses("", calls="waiting") == uses("", calls="wiat")
+    for name in ("waiting", "wiat", "Pool.await_all", "Queue.close", "test_pool.Pool"):
+        assert [] == uses("", calls=name)
     told = capsys.readouterr().err
-    assert "no definition of waiting calls anything; name a function" in told
+    assert "waiting is used here, but not defined; name a function" in told
     assert "no code has the name wiat; did you mean wait?" in told
+    assert "Pool.await_all is used here, but not defined" in told
+    assert "no definition has the name Queue.close; close is defined at " in told
+    assert "pool.py:11\n" in told
+
+
+@pytest.mark.parametrize(
+    ("file", "code", "name", "other"),
+    [
+        ("src/Server.zig", "pub fn start() void {\n    wait();\n}\n", "Server.start", "Pool.start"),
+        ("lib/pool.py", "def start():\n    wait()\n", "lib.pool.start", "lib.other.start"),
+        ("lib/pool/__init__.py", "def start():\n    wait()\n", "pool.start", "lib.start"),
+        ("http/get.go", "package http\n\nfunc start() {\n\twait()\n}\n", "http.start", "get.http"),
+        ("net/mod.rs", "fn start() {\n    wait();\n}\n", "net::start", "mod::net"),
+        ("pool.js", "class Pool {\n  start() { wait() }\n}\n", "pool.Pool.start", "Queue.start"),
+    ],
+)
+def test_a_name_may_begin_with_its_file_or_folder(tmp_path, file, code, name, other):
+    write_files(tmp_path, {file: code})
+    ask = partial(structkit.ask, tmp_path, no_cache=True, no_model=True)
+    assert ["wait"] == [each["calls"] for each in ask(calls=name)]
+    assert "definition" == list(ask(uses=name))[0]["use"]
+    assert [] == list(ask(calls=other))
