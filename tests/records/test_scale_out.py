@@ -18,11 +18,9 @@ SECTIONS = {part.partition("\n")[0]: part for part in REST if "```console" in pa
 INSTALLED = {
     "GNU parallel": bool(shutil.which("parallel")),
     "Slurm": True,  # a loop stands for its array
-    "make": bool(shutil.which("make")),
     "Large corpora": True,
 }
 ENGINES = ("Spark", "Ray")
-LONG = [pytest.param(name, marks=pytest.mark.long) for name in INSTALLED if name != "make"]
 
 
 @pytest.fixture
@@ -36,7 +34,6 @@ def follow(tmp_path):
         (programs / name).chmod(0o755)
     quiet = {"PARALLEL_HOME": str(tmp_path), "SPARK_LOCAL_IP": "127.0.0.1"}
     quiet |= {"HOME": str(tmp_path), "SHELL": "/bin/sh"}  # it complains if one is missing
-    quiet |= {"MAKEFLAGS": "", "MAKELEVEL": "0"}  # whoever runs the tests may be make
     quiet["PYTHONPATH"] = os.environ.get("PYTHONPATH", "")  # pyspark may be there
     quiet |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
     (tmp_path / "will-cite").touch()  # parallel asks for it once, at a terminal
@@ -48,7 +45,8 @@ def follow(tmp_path):
     return run
 
 
-@pytest.mark.parametrize("engine", ["make", *LONG])
+@pytest.mark.long
+@pytest.mark.parametrize("engine", INSTALLED)
 def test_an_engine_gives_the_bytes_of_one_process(engine, follow):
     if not INSTALLED[engine]:
         pytest.skip(f"{engine} is not installed")
