@@ -293,12 +293,15 @@ def gather(name: str, data: Path) -> None:
     else:
         rows, comparisons = of_sets(sets, asked["against"], pools=pools)
         comparisons += [each for pool in pools for each in pooled(comparisons, *pool)]
+    hypotheses = state_hypotheses(comparisons, asked["stated"])
+    if lacking := [each for each in asked["stated"] if each not in hypotheses]:
+        sys.exit(f"{LIST}: {name}: the report has no comparison {', '.join(lacking)}")
     report = {
         "title": asked["title"],
         "command": "make -C experiments queue",
         "seeds": sorted(seeds, key=int),
         "data": {f"{path.parent.name}/{path.name}": sha256(path) for path in files},
-        "hypotheses": state_hypotheses(comparisons, asked["stated"]),
+        "hypotheses": hypotheses,
         "rows": rows,
         "comparisons": comparisons,
         "trainings": [training for each in finished for training in each["trainings"]],
