@@ -120,6 +120,7 @@ def test_a_queue_that_is_stopped_says_so_and_keeps_no_half_seed(clone):
         assert "first@0" == queue.running_seed()
         with pytest.raises(SystemExit, match="the queue runs here already"):
             queue.run("data")
+        time.sleep(1)  # until `make` runs
         process.send_signal(signal.SIGTERM)
         assert "stopped: the next run continues" in process.communicate(timeout=60)[1]
     assert [] == finished() and "" == queue.running_seed()
