@@ -51,9 +51,8 @@ NONSENSE_QUESTIONS = 256  # questions of random letters
 CHANCE_QUANTILE = 0.99  # of their best passages
 MIN_DEVIATION = 1e-6
 ROWS_IN_CACHE = 1024  # rows whose floats fit into the processor's cache
-MAX_COMPARED_PASSAGES = (
-    30  # passages whose rows are compared: a new one takes MiniLM 0.2 s on an EPYC
-)
+# passages whose rows are compared: a new one takes MiniLM 0.2 s on an EPYC
+MAX_COMPARED_PASSAGES = 30
 PASSAGES_PER_BATCH = 1000  # passages that are encoded together
 
 

@@ -28,9 +28,8 @@ PLACE_IN_TRACE = re.compile(r"""\w\.[A-Za-z]\w{0,4}(?:["']?, line |:line |:|\()\
 QUOTED_CODE = re.compile(r"(?<!`)`([^`\n]{1,80})`(?!`)")
 SYMBOL_NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|->|#)\w+)*(?:\(\))?")
 CODE_MARK = re.compile(r"\w[_.:#>-]|_\w|[a-z0-9][A-Z]|\(")
-RARE_KIND_VALUE = (
-    0.1  # the value of tests, examples, copies: a report resembles them, but is about others
-)
+# the value of tests, examples, copies: a report resembles them, but is about others
+RARE_KIND_VALUE = 0.1
 FURTHER_PASSAGE_VALUE = 0.75  # each further passage of a file counts so much of the one before
 
 

@@ -97,13 +97,13 @@ def _files_with(folder: Folder, symbol: str, chosen: Floats) -> Iterator[CodeFil
 
 def not_found(folder: Folder, symbol: str, chosen: Floats) -> UserError:
     """Return the error for a symbol without uses, or calls, with similar names."""
-    name = SYMBOL_SEPARATOR.split(symbol)[-1]
-    if _definitions(folder, symbol, chosen):
+    found, name = uses(folder, symbol, chosen), SYMBOL_SEPARATOR.split(symbol)[-1]
+    if _defined_at(found):
         return UserError(f"no definition of {symbol} calls anything", "name another function")
-    if places := _definitions(folder, name, chosen):
+    if name != symbol and (places := _defined_at(uses(folder, name, chosen))):
         remedy = f"{name} is defined at {', '.join(places[:MAX_SIMILAR_NAMES])}"
         return UserError(f"no definition has the name {symbol}", remedy)
-    if uses(folder, symbol, chosen):
+    if found:
         return UserError(f"{symbol} is used here, but not defined", "name a function of this code")
     word = fold(name)
     near = {other for part, _ in folder.words.parts for other in part.beginning(word[:1])}
@@ -120,10 +120,9 @@ def not_found(folder: Folder, symbol: str, chosen: Floats) -> UserError:
     return UserError(f"no code has the name {symbol}", remedy)
 
 
-def _definitions(folder: Folder, symbol: str, chosen: Floats) -> list[str]:
-    """Return the places of the definitions of a symbol."""
-    records = [record for _, record in uses(folder, symbol, chosen)]
-    defined = [record for record in records if record["use"] == "definition"]
+def _defined_at(found: Sequence[Answer]) -> list[str]:
+    """Return the places of definitions among the uses of a symbol."""
+    defined = (record for _, record in found if record["use"] == "definition")
     return [f"{record['path']}:{record['line']}" for record in defined]
 
 

@@ -109,8 +109,7 @@ TOOLS = {  # by the setting of `ask` that their first argument gives
         "uses",
         "Find the definitions of a symbol, and every line of code that uses its name.\n\n"
         "Use it to learn who calls or imports a name that you know; names in comments and strings "
-        "are no uses. Each answer "
-        "says whether it is a definition, call, import or mention.",
+        "are no uses. Each answer says whether it is a definition, call, import or mention.",
         ("name",),
     ),
     "calls": Tool(
