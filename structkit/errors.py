@@ -162,17 +162,26 @@ def wrong_usage(problem: str, remedy: str) -> UserError:
     return UserError(problem, remedy, status=2)
 
 
-def unknown(kind: str, name: str, known: Iterable[str], *, status: int = 2) -> UserError:
+@contextmanager
+def data_errors() -> Iterator[None]:
+    """Make wrong usage an error of the data, where a record or a file names what is unknown."""
+    try:
+        yield
+    except UserError as error:
+        error.status = 1
+        raise
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
     """Return the error for an unknown name; it lists the known ones.
 
     >>> print(unknown("language", "pyhton", ["go", "python"]))
     unknown language 'pyhton'; did you mean 'python'? available: go, python
     """
     names = sorted(known)
-    return UserError(
+    return wrong_usage(
         f"unknown {kind} {name!r}",
         f"{guess(name, names)}available: {', '.join(names) or 'none'}",
-        status=status,
     )
 
 

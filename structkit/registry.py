@@ -205,11 +205,11 @@ def names(kind: str) -> list[str]:
     return sorted({plugin.name for plugin in plugins_of(kind)})
 
 
-def find(kind: str, name: str, *, status: int = 2) -> Plugin:
+def find(kind: str, name: str) -> Plugin:
     """Return the plugin with that name, in any case, or alias. Errors: a miss lists what exists."""
     named = _matching(kind, name)
     if not named:
-        raise unknown(kind, name, names(kind), status=status)
+        raise unknown(kind, name, names(kind))
     if len(named) > 1:
         packs = " and ".join(plugin.pack for plugin in named)
         raise UserError(f"{kind} {name!r} is in {packs}", "uninstall one of the packs")
@@ -256,9 +256,9 @@ def _implying(kind: str) -> list[tuple[str, Texts]]:
 
 
 @cache
-def load(kind: str, name: str, *, status: int = 2) -> Any:
+def load(kind: str, name: str) -> Any:
     """Import and return the class of one plugin."""
-    return find(kind, name, status=status).load()
+    return find(kind, name).load()
 
 
 Configurable = TypeVar("Configurable")
@@ -269,16 +269,14 @@ def takes(kind: type, flag: str) -> bool:
     return flag in {field.name for field in fields(kind)}
 
 
-def configure(
-    kind: type[Configurable], name: str, flags: Mapping[str, Any], *, status: int = 2
-) -> Configurable:
+def configure(kind: type[Configurable], name: str, flags: Mapping[str, Any]) -> Configurable:
     """Return the plugin with these flags. Errors: one that it does not take, or that is missing."""
     known = {setting.name: setting for setting in settings_of(kind)}
     plugin = f"the {kind.__name__.lower()} {name}"
     for given in flags:
         if given not in known:
-            raise UserError(f"{plugin} takes no {flag(given)}", "leave it out", status=status)
+            raise wrong_usage(f"{plugin} takes no {flag(given)}", "leave it out")
     for missing, setting in known.items():
         if missing not in flags and setting.required:
-            raise UserError(f"{plugin} needs {flag(missing)}", setting.remedy(), status=status)
+            raise wrong_usage(f"{plugin} needs {flag(missing)}", setting.remedy())
     return kind(**flags)

@@ -10,7 +10,7 @@ import numpy as np
 import tree_sitter
 
 from structkit import plugin
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, data_errors, flag
 from structkit.settings import settings_class
 from structkit.structure.code.grammar import CLASS_FRAME, Grammar, parse
 from structkit.structure.code.languages import CodeLanguage, language_named
@@ -46,7 +46,8 @@ def grammar(language: object) -> Grammar:
     """Return the grammar of a language. Errors: none named, unknown, or without one."""
     if not isinstance(language, str):
         raise UserError('field "language" is missing', f"name it with {flag('language')}")
-    known = language_named(language, status=1)
+    with data_errors():
+        known = language_named(language)
     if not isinstance(known, CodeLanguage):
         raise UserError(f"language {language!r} has no syntax tree", "leave the record out")
     return known.grammar

@@ -7,7 +7,7 @@ from typing import Literal
 
 from structkit import plugin, registry
 from structkit.command import Command
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, data_errors, flag
 from structkit.records.jsonl import Record, text_field
 from structkit.records.stream import WorkerOptions
 from structkit.reproducibility import random_for
@@ -84,16 +84,13 @@ class Settings:
     seed: int = seed_setting()
 
     def __post_init__(self) -> None:
-        if self.language and self.strategy == "entity":
+        if self.language:
             self.language_named(self.language)
         self.profile_plugin  # noqa: B018 an unknown profile is wrong usage
 
     def language_named(self, name: str) -> Language:
         """Return the language of that name, with its flags."""
-        status = 2 if self.language else 1
-        return self.profile_plugin.language(
-            name, types=self.types, tagger=self.tagger, status=status
-        )
+        return self.profile_plugin.language(name, types=self.types, tagger=self.tagger)
 
     @property
     def profile_plugin(self) -> plugin.Profile:
@@ -116,7 +113,8 @@ def mask_entities(record: Record, settings: Settings) -> Record:
     '<extra_id_0> = <extra_id_1> + <extra_id_0>'
     """
     mask_one = _mask_spans if settings.strategy == "span" else _mask_entities
-    masked, target, entities = mask_one(record, settings)
+    with data_errors():  # the record's language
+        masked, target, entities = mask_one(record, settings)
     if not entities and not settings.keep_plain:
         raise UserError(
             "the text holds no entity to mask",

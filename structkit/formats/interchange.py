@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import orjson
 
 from structkit import registry
-from structkit.errors import RECORD_REMEDY, UserError, flag, missing, unknown, wrong_usage
+from structkit.errors import RECORD_REMEDY, UserError, flag, missing, wrong_usage
 from structkit.formats.rows import (
     BracketRows,
     ColumnRows,
@@ -351,7 +351,7 @@ class Labels:
         """Return label and relevance of a judgement."""
         label = self.words.get(label.lower(), label)
         if label not in self.gains:
-            raise unknown("label", label, self.gains, status=1)
+            raise UserError(f'label "{label}" has no gain', f"available: {', '.join(self.gains)}")
         return {"relevance": self.gains[label], "label": label}
 
     def pop_label(self, record: Fields) -> str:

@@ -130,7 +130,7 @@ BAD = [
      ':1: column "positive" is not text; write strings in training columns'),
     ("esci", "examples.jsonl", json.dumps(
         {"query": "a", "query_id": 1, "product_id": "b", "product_locale": "us", "esci_label": "X"}
-     ), ":1: unknown label 'X'; available: C, E, I, S"),
+     ), ':1: label "X" has no gain; available: E, S, C, I'),
     ("ptb", "a.mrg", "(S (A a))\n(S (A a)\n",
      ":2: 1 bracket is not closed; fix the brackets"),
 ]  # fmt: skip

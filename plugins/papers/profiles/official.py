@@ -18,7 +18,7 @@ from functools import cache
 from random import Random
 
 from structkit import plugin
-from structkit.errors import UserError, flag
+from structkit.errors import flag, wrong_usage
 from structkit.records.jsonl import Record
 from structkit.registry import canonical
 from structkit.structure import Span
@@ -40,18 +40,17 @@ class Profile(plugin.Profile):
     mask_ratio = None
 
     def language(
-        self, name: str, *, types: bool = False, tagger: str | None = None, status: int = 2
+        self, name: str, *, types: bool = False, tagger: str | None = None
     ) -> plugin.Language:
-        """Return the language of the released code. Errors, with `status`: it has none such."""
-        language = super().language(name, types=types, tagger=tagger, status=status)
+        """Return the language of the released code. Errors: it has none such."""
+        language = super().language(name, types=types, tagger=tagger)
         name = canonical("language", name)
         if name == "product":
             return Products(tagger=tagger or "nltk")
         if name == "python":
             return language
         if name not in SAMPLED_SHARES:
-            problem = f"the language {name} takes no {flag('profile')}"
-            raise UserError(problem, "leave it out", status=status)
+            raise wrong_usage(f"the language {name} takes no {flag('profile')}", "leave it out")
         assert isinstance(language, CodeLanguage)
         kind = PHP if name == "php" else SampledCode
         return kind(language.grammar, SAMPLED_SHARES[name])

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from structkit import registry
-from structkit.errors import UserError, flag, program, wrong_usage
+from structkit.errors import UserError, data_errors, flag, program, wrong_usage
 from structkit.learning.encoders.adapters import Adapter
 from structkit.learning.encoders.heads import (
     Dense,
@@ -426,7 +426,8 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
             or metadata.get("pooling") not in POOLINGS
             or not read_json(folder / "modules.json")
         ):
-            method = registry.load("method", metadata["method"], status=1)
+            with data_errors():
+                method = registry.load("method", metadata["method"])
             model = method.load(folder, metadata)
         else:  # the plugin that trained it is not here, and an encoder needs none
             model = load_encoder(folder, metadata)

@@ -8,7 +8,7 @@ from functools import cache
 from random import Random
 from typing import Any, ClassVar
 
-from structkit.errors import UserError
+from structkit.errors import UserError, data_errors
 from structkit.extras import LANGUAGES, require
 from structkit.records.jsonl import Record
 from structkit.registry import Contract, canonical, configure, implied, load, names
@@ -80,19 +80,13 @@ def grammar_of(package: str, **parts: Any) -> Grammar:
 
 
 @cache
-def language_named(
-    name: str,
-    *,
-    types: bool = False,
-    tagger: str | None = None,
-    status: int = 2,
-) -> Language:
-    """Return the language with that name or alias. Errors, with `status`: a foreign flag."""
+def language_named(name: str, *, types: bool = False, tagger: str | None = None) -> Language:
+    """Return the language with that name or alias. Errors: it is unknown; a foreign flag."""
     flags = {"types": types, "tagger": tagger}
     flags = {name: value for name, value in flags.items() if value}
     name = canonical("language", name)
-    kind: type[Language] = load("language", name, status=status)
-    return configure(kind, name, flags, status=status)
+    kind: type[Language] = load("language", name)
+    return configure(kind, name, flags)
 
 
 class Profile(Contract):
@@ -103,11 +97,9 @@ class Profile(Contract):
     def mask_ratio(self) -> float | None:
         """The usual share of distinct entities to mask; None: its languages draw them."""
 
-    def language(
-        self, name: str, *, types: bool = False, tagger: str | None = None, status: int = 2
-    ) -> Language:
-        """Return the language with that name or alias. Errors, with `status`: a foreign flag."""
-        return language_named(name, types=types, tagger=tagger, status=status)
+    def language(self, name: str, *, types: bool = False, tagger: str | None = None) -> Language:
+        """Return the language with that name or alias. Errors: it is unknown; a foreign flag."""
+        return language_named(name, types=types, tagger=tagger)
 
 
 @cache
@@ -148,7 +140,8 @@ def without_docstring(code: str, record: Record) -> str:
     name = record.get("language")
     if not isinstance(name, str):
         return code
-    language = language_named(name, status=1)
+    with data_errors():
+        language = language_named(name)
     span = language.docstring(code)
     if span is None:
         return code
