@@ -76,7 +76,7 @@ def too_long() -> UserError:
 
 
 def read_pieces(name: str, size: int = READ_BYTES) -> Generator[bytes]:
-    """Yield the content of a file or stdin (`-`), unpacked by its name or first bytes."""
+    """Yield the content of a file or stdin (`-`), unpacked by its first bytes."""
     if name == "-" and os.isatty(0):
         say("reading stdin …")
     source = 0 if name == "-" else name
@@ -85,17 +85,12 @@ def read_pieces(name: str, size: int = READ_BYTES) -> Generator[bytes]:
         if head.startswith(PARQUET_MAGIC):
             yield from _parquet_lines(file)
         elif head:  # a terminal is not asked twice for its end
-            packed = name.endswith(".gz") or head.startswith(GZIP_MAGIC)
-            content: Any = gzip.GzipFile(fileobj=file, mode="rb") if packed else file
-            handle = io.BufferedReader(content, BUFFER_BYTES) if packed else content
-            try:
-                while data := handle.read1(size):
-                    yield data
-            except gzip.BadGzipFile as error:
-                is_gzip = head.startswith(GZIP_MAGIC)
-                if is_gzip and "Not a gzipped" in str(error):
-                    raise gzip.BadGzipFile("other data follows its compressed data") from None
-                raise
+            handle = file
+            if head.startswith(GZIP_MAGIC):
+                unpacked: Any = gzip.GzipFile(fileobj=file, mode="rb")
+                handle = io.BufferedReader(unpacked, BUFFER_BYTES)
+            while data := handle.read1(size):
+                yield data
 
 
 def _parquet_lines(file: BinaryIO) -> Iterator[bytes]:
@@ -158,8 +153,6 @@ def cannot_read(error: Exception) -> UserError:
     """Return the error for an input that cannot be read or decompressed, with a remedy."""
     if isinstance(error, IsADirectoryError):
         return UserError("is a folder", "name the files in it")
-    if isinstance(error, gzip.BadGzipFile) and "Not a gzipped" in str(error):
-        return UserError(f"cannot be read: {error}", "rename it without .gz")
     if isinstance(error, OSError) and error.errno == errno.EBADF:
         return UserError("is closed", "name a file, or write to it")
     if isinstance(error, OSError) and error.strerror:
