@@ -64,8 +64,6 @@ class Exclusions:
         if self.unseen and len(self.unseen) == len(self.listed):
             problem = f"{excluded}: no ranking is of one of its {len(self.listed):,} queries"
             raise UserError(problem, "name the file of the queries that are asked")
-        if self.unseen:
-            say(f"{excluded}: {len(self.unseen):,} of {len(self.listed):,} queries have no ranking")
         if self.listed and not self.found:
             say(f"{excluded}: no ranking has a document that its query excludes; compare the ids")
 

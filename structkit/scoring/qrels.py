@@ -17,7 +17,6 @@ from structkit.scoring.runs import (
     repeated_document,
     rows_by_query,
     split_columns,
-    values_by_query,
 )
 
 Qrels = dict[str, dict[str, int]]  # query_id -> doc_id -> relevance
@@ -50,19 +49,7 @@ class Judgement(NamedTuple):
 def read_qrels(path: str, gains: Gains | None = None) -> Qrels:
     """Read the judgements of whole documents in a file, as `read_judgements` does."""
     with PlacedLines(path) as rows:
-        if rows.first.startswith(b"{") and not gains:
-            qrels = values_by_query(rows, "relevance", (int,), "judged", _judged_row, MAX_RELEVANCE)
-        else:
-            whole = ((*row[:2], _relevance(row[2]), row[3]) for row in _judgement_rows(rows, gains))
-            qrels = rows_by_query(whole, "judged")
-        if not qrels:
-            raise _no_judgements()
-    return qrels
-
-
-def _judged_row(line: bytes, field: str) -> DocumentRow:
-    query_id, doc_id, value, record = json_row(line, field)
-    return query_id, doc_id, _relevance(value), record
+        return rows_by_query(_judgement_rows(rows, gains), "judged")
 
 
 def read_judgements(path: str, gains: Gains | None = None) -> Iterator[Judgement]:
@@ -75,21 +62,25 @@ def read_judgements(path: str, gains: Gains | None = None) -> Iterator[Judgement
     """
     seen: set[tuple[str, str, LineRange | None]] = set()
     with PlacedLines(path) as rows:
-        for query_id, doc_id, value, record in _judgement_rows(rows, gains):
+        for query_id, doc_id, relevance, record in _judgement_rows(rows, gains):
             lines = _judged_lines(record)
             if (query_id, doc_id, lines) in seen:
                 raise repeated_document(query_id, doc_id, "judged")
             seen.add((query_id, doc_id, lines))
-            yield Judgement(query_id, doc_id, _relevance(value), lines)
-        if not seen:
-            raise _no_judgements()
-
-
-def _no_judgements() -> UserError:
-    return UserError("holds no judgements", f"give {QRELS_FORMS}")
+            yield Judgement(query_id, doc_id, relevance, lines)
 
 
 def _judgement_rows(rows: PlacedLines, gains: Gains | None) -> Iterator[DocumentRow]:
+    """Yield the rows of the file with the relevance of each. Errors: there are none."""
+    relevance = None
+    for query_id, doc_id, value, record in _rows_as_written(rows, gains):
+        relevance = _relevance(value)
+        yield query_id, doc_id, relevance, record
+    if relevance is None:
+        raise UserError("holds no judgements", f"give {QRELS_FORMS}")
+
+
+def _rows_as_written(rows: PlacedLines, gains: Gains | None) -> Iterator[DocumentRow]:
     """Return the rows of the file, in either form."""
     if rows.first.startswith(b"{"):
         return (

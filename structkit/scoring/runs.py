@@ -4,9 +4,9 @@ Tests: tests/commands/test_score.py.
 """
 
 import gc
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
-from math import inf, isfinite
+from math import isfinite
 from typing import Any, Self
 
 import numpy as np
@@ -42,7 +42,7 @@ def read_run(path: str) -> Run:
     try:
         with PlacedLines(path) as rows:
             if rows.first.startswith(b"{"):
-                run = values_by_query(rows, "score", (float, int), "ranked", json_row)
+                run = scores_by_query(rows)
             else:
                 run = rows_by_query(trec_rows(rows), "ranked")
             if not run:
@@ -143,23 +143,15 @@ class PlacedLines(Lines):
         return (line for line in super().__iter__() if not line.isspace())
 
 
-def values_by_query(
-    rows: PlacedLines,
-    field: str,
-    kinds: tuple[type, ...],
-    what: str,
-    read: Callable[[bytes, str], DocumentRow],
-    highest: float = inf,
-) -> dict[str, dict[str, Any]]:
-    """Return a field's value of JSON records for each query and document. Errors: one has two.
+def scores_by_query(rows: PlacedLines) -> Run:
+    """Return the scores of JSON records for each query and document. Errors: one has two.
 
-    `read` is for a line that is not simple, such as a value of other `kinds`, or beyond the
-    `highest`. Simple lines are read here, with no call per line except the parser's: a generator
-    per step would take a quarter of the time.
+    Simple lines are read here, with no call per line except the parser's: a generator per step
+    would take a quarter of the time.
     """
-    values: dict[str, dict[str, Any]] = {}
+    run: Run = {}
     query = None
-    documents = dict[str, Any]()
+    documents = dict[str, float]()
     loads = orjson.loads
     max_bytes = max_record_bytes()
     for block in rows.blocks():
@@ -167,11 +159,9 @@ def values_by_query(
         for rows.line, line in enumerate(block.lines(), block.line + 1):  # noqa: B020 its place
             try:
                 record = loads(line)
-                query_id, doc_id, value = record["query_id"], record["doc_id"], record[field]
-                simple = (
-                    lines_fit and type(query_id) is type(doc_id) is str and type(value) in kinds
-                )
-                simple = simple and -highest <= value <= highest
+                query_id, doc_id, score = record["query_id"], record["doc_id"], record["score"]
+                simple = lines_fit and type(query_id) is type(doc_id) is str
+                simple = simple and type(score) in (float, int)
             except (ValueError, LookupError, TypeError):
                 simple = False
             if not simple:
@@ -179,13 +169,13 @@ def values_by_query(
                     continue
                 if len(line) > max_bytes:
                     raise too_long()
-                query_id, doc_id, value, _ = read(line, field)
+                query_id, doc_id, score, _ = json_row(line, "score")
             if query_id != query:  # the rows of a query are adjacent
-                query, documents = query_id, values.setdefault(query_id, {})
+                query, documents = query_id, run.setdefault(query_id, {})
             if doc_id in documents:
-                raise repeated_document(query_id, doc_id, what)
-            documents[doc_id] = value
-    return values
+                raise repeated_document(query_id, doc_id, "ranked")
+            documents[doc_id] = score
+    return run
 
 
 def rows_by_query(rows: Iterable[DocumentRow], what: str) -> dict[str, dict[str, Any]]:
