@@ -165,11 +165,12 @@ class HardNegatives:
     per_query: int
     margin: float | None
     seed: int
-    teacher: Teacher | None
+    teacher: ScoredRun | None
 
     def __post_init__(self) -> None:
-        self.run = read_run(self.run_path)
-        self.top = {query: ranking(scores)[: self.depth] for query, scores in self.run.items()}
+        self.run = ScoredRun(self.run_path)
+        hits = self.run.hits.items()
+        self.top = {query: ranking(scores)[: self.depth] for query, scores in hits}
         self.corpus.needed.update(*self.top.values())
         self.answers: dict[bytes, set[str | bytes]] = defaultdict(set)
 
@@ -182,11 +183,7 @@ class HardNegatives:
     def negatives(self, example: Record) -> Record:
         """Return the fields of an example with its negatives: texts, ids, ranks and scores."""
         query_id, own = _query_and_document_ids(example)
-        if query_id not in self.run:
-            raise UserError(
-                f'query "{query_id}" is not in {input_name(self.run_path)}',
-                "search with the same queries, their ids in `query_id` or `id`",
-            )
+        scores = self.run.of(query_id)
         ranks = self._candidates(example, query_id, own)
         if not ranks:
             problem = f"no negative is left among the first {self.depth} documents"
@@ -199,7 +196,7 @@ class HardNegatives:
             "negatives": [self.corpus.text(doc_id, self.run_path) for doc_id in ids],
             "negative_ids": ids,
             "negative_ranks": ranks,
-            "negative_scores": [self.run[query_id][doc_id] for doc_id in ids],
+            "negative_scores": [scores[doc_id] for doc_id in ids],
         }
 
     def _candidates(self, example: Record, query_id: str, own: str) -> list[int]:
@@ -209,21 +206,10 @@ class HardNegatives:
         ranks = [rank for rank, doc_id in ranked if not self.corpus.is_one_of(doc_id, answers)]
         if self.margin is None:
             return ranks
-        limit = self._score(query_id, own) - self.margin
-        return [
-            rank for rank in ranks if self._score(query_id, self.top[query_id][rank - 1]) < limit
-        ]
-
-    def _score(self, query_id: str, doc_id: str) -> float:
-        """Return the score of a document for a query, by the teacher or in the run."""
-        if self.teacher:
-            return self.teacher.score(query_id, doc_id)
-        if doc_id not in self.run[query_id]:
-            raise UserError(
-                f'{input_name(self.run_path)} has no score for the positive "{doc_id}"',
-                f"search deeper, or leave {flag('margin')} out",
-            )
-        return self.run[query_id][doc_id]
+        scorer = self.teacher or self.run
+        limit = scorer.score(query_id, own) - self.margin
+        documents = self.top[query_id]
+        return [rank for rank in ranks if scorer.score(query_id, documents[rank - 1]) < limit]
 
 
 def _query_and_document_ids(example: Record) -> tuple[str, str]:
@@ -235,13 +221,13 @@ def _query_digest(example: Record) -> bytes:
     return digest("q", example["query"].casefold())
 
 
-class Teacher:
-    """A reranked run, whose scores an encoder learns; called with an example, it adds `scores`."""
+class ScoredRun:
+    """A run whose scores decide, or which an encoder learns."""
 
     def __init__(self, path: str) -> None:
-        self.path, self.run = path, read_run(path)
+        self.path, self.hits = path, read_run(path)
 
-    def __call__(self, example: Record) -> Record:
+    def add_scores(self, example: Record) -> Record:
         """Return the example with the scores of its positive, then of its negatives.
 
         Errors: it has no ids of negatives, or the run lacks one.
@@ -255,15 +241,20 @@ class Teacher:
         every = [own, *map(str, ids)]
         return {**example, "scores": [self.score(query_id, doc_id) for doc_id in every]}
 
-    def score(self, query_id: str, doc_id: str) -> float:
-        """Return the teacher's score of a document for a query."""
-        if query_id not in self.run:
+    def of(self, query_id: str) -> dict[str, float]:
+        """Return the scores of a query's documents."""
+        if query_id not in self.hits:
             raise UserError(
                 f'query "{query_id}" is not in {input_name(self.path)}',
-                "rerank a run of the same queries",
+                "search with the same queries, their ids in `query_id` or `id`",
             )
-        if doc_id not in self.run[query_id]:
+        return self.hits[query_id]
+
+    def score(self, query_id: str, doc_id: str) -> float:
+        """Return the score of a document for a query."""
+        scores = self.of(query_id)
+        if doc_id not in scores:
             problem = f'{input_name(self.path)} has no score of "{doc_id}" for query "{query_id}"'
             deeper = f"with {flag('k')} as large as {flag('depth')}"
             raise UserError(problem, f"search and rerank {deeper}, or {leave_out()}")
-        return self.run[query_id][doc_id]
+        return scores[doc_id]

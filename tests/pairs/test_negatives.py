@@ -203,7 +203,7 @@ def test_hard_negatives_are_drawn_by_seed_and_id(hard):
     ("change", "flags", "reason"),
     [
         ((b'"q1"', b'"q7"'), (), 'stdin:1: query "q7" is not in run; search with the same queries'),
-        ((b'"bottle"', b'"pan"'), ("--margin", 1), 'run has no score for the positive "pan"'),
+        ((b'"bottle"', b'"pan"'), ("--margin", 1), 'run has no score of "pan" for query'),
         ((b"x", b"x"), ("--depth", 1), "no negative is left among the first 1 documents; search"),
     ],
 )
