@@ -162,10 +162,6 @@ class Setting:
         """Return its name for a message, with a wrong value: `--mask-ratio 2`, `FILE`."""
         return flag(self.name, value, self.metavar if self.argument else "")
 
-    def given_value(self, settings: Any) -> Any:
-        """Return its given value in some settings, before another setting decides it."""
-        return vars(settings)[self.name]
-
     def is_given(self, value: Any) -> bool:
         """Return whether a value is another one than its default."""
         return value is not None and value != () and value != self.default
@@ -296,10 +292,9 @@ def is_literal(hint: Any) -> bool:
     return get_origin(hint) is Literal
 
 
-@cache
-def setting_of(kind: type, name: str) -> Setting:
-    """Return the setting of that name."""
-    return next(setting for setting in settings_of(kind) if setting.name == name)
+def given_values(settings: Any) -> dict[str, Any]:
+    """Return the given values of settings, before other settings decide what is left open."""
+    return {field.name: vars(settings)[field.name] for field in fields(settings)}
 
 
 def make(kind: type[SettingsClass], values: Mapping[str, Any]) -> SettingsClass:
@@ -317,8 +312,7 @@ def make(kind: type[SettingsClass], values: Mapping[str, Any]) -> SettingsClass:
     for setting in settings_of_kind:
         _check_values(setting, converted.get(setting.name))
     settings = kind(**converted)
-    for setting in settings_of_kind:
-        _check_others(settings, setting)
+    check_others(settings)
     return settings
 
 
@@ -363,7 +357,7 @@ def check(settings: Any) -> None:
     """Raise for a setting out of its choices or bounds, or without a setting that it requires."""
     for setting in settings_of(type(settings)):
         _check_values(setting, getattr(settings, setting.name))
-        _check_others(settings, setting)
+    check_others(settings)
 
 
 def _check_values(setting: Setting, value: Any) -> None:
@@ -414,38 +408,36 @@ def range_of(low: float | None, high: float | None, kind: type = int) -> str:
 
 def change(settings: SettingsClass, **values: Any) -> SettingsClass:
     """Return settings with other values; what is not given stays open."""
-    given = {setting.name: setting.given_value(settings) for setting in settings_of(type(settings))}
-    return type(settings)(**given | values)
+    return type(settings)(**given_values(settings) | values)
 
 
 def flags_given(settings: Any, kind: type) -> list[str]:
     """Return the given settings of a class, or of a base class, as messages name them."""
-    values = ((setting, setting.given_value(settings)) for setting in settings_of(kind))
+    given = given_values(settings)
     return [
-        flag(setting.name, False if value is False else None)
-        for setting, value in values
-        if setting.is_given(value)
+        flag(setting.name, False if given[setting.name] is False else None)
+        for setting in settings_of(kind)
+        if setting.is_given(given[setting.name])
     ]
 
 
-def _check_others(settings: Any, setting: Setting) -> None:
+def check_others(*instances: Any) -> None:
     """Raise if a setting is given without one that it requires, or with one that it excludes."""
-    if not setting.is_given(setting.given_value(settings)):
-        return
-    known = {other.name: other for other in settings_of(type(settings))}
-
-    def given_names(names: Iterable[str]) -> list[str]:
-        return [name for name in names if known[name].is_given(known[name].given_value(settings))]
-
-    if setting.requires and not given_names(setting.requires):
-        others = " or ".join(map(flag, setting.requires))
-        add = "it" if len(setting.requires) == 1 else "one"
-        raise wrong_usage(f"{setting.spell()} needs {others}", f"add {add}")
-    if conflicts := given_names(setting.excludes):
-        raise wrong_usage(
-            f"{setting.spell()} and {known[conflicts[0]].spell()} exclude each other",
-            "leave one out",
-        )
+    given = {
+        setting.name: setting
+        for settings in instances
+        for setting in settings_of(type(settings))
+        if setting.is_given(given_values(settings)[setting.name])
+    }
+    for setting in given.values():
+        if setting.requires and given.keys().isdisjoint(setting.requires):
+            others = " or ".join(map(flag, setting.requires))
+            add = "it" if len(setting.requires) == 1 else "one"
+            raise wrong_usage(f"{setting.spell()} needs {others}", f"add {add}")
+        for name in setting.excludes:
+            if name in given:
+                problem = f"{setting.spell()} and {given[name].spell()} exclude each other"
+                raise wrong_usage(problem, "leave one out")
 
 
 def parse_text(setting: Setting, text: str) -> Any:

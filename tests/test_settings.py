@@ -12,7 +12,7 @@ from structkit.commands.parse_trees import Settings as Parsing
 from structkit.errors import Python, UserError, use_surface
 from structkit.paths import cache_folder
 from structkit.registry import load, names
-from structkit.settings import format_value, make, setting, setting_of, settings_of
+from structkit.settings import format_value, given_values, make, setting, settings_of
 
 KINDS = {kind for words in commands() for kind in found(words).settings}
 EVERY = [(kind, each) for kind in KINDS for each in settings_of(kind)]
@@ -86,7 +86,7 @@ def test_a_default_follows_other_settings_however_they_are_made(build):
 
 
 def test_a_default_is_not_given():
-    assert None is setting_of(Settings, "ends").given_value(Settings())
+    assert None is given_values(Settings())["ends"]
     with pytest.raises(UserError, match="--steps needs --on; add it"):
         make(Settings, {"steps": 10})  # as its default is
     with pytest.raises(UserError, match="exclude each other"):
@@ -94,7 +94,7 @@ def test_a_default_is_not_given():
 
 
 def test_the_help_spells_the_setting_that_decides():
-    steps = setting_of(Settings, "steps")
+    (steps,) = (each for each in settings_of(Settings) if each.name == "steps")
     assert "10, or 100 with --way slow" == steps.shown_default
     with use_surface(Python()):
         assert "10, or 100 with way='slow'" == steps.shown_default

@@ -20,11 +20,11 @@ from structkit.records.fields import (
 from structkit.records.jsonl import Record, Stage, json_kind, text_field
 from structkit.records.stream import Stream, WorkerOptions
 from structkit.reproducibility import random_for
-from structkit.settings import file_setting, seed_setting, setting, settings_class, settings_of
+from structkit.settings import file_setting, seed_setting, setting, settings_class
 from structkit.structure.code.languages import without_docstring
 
 if TYPE_CHECKING:
-    from structkit.pairs.negatives import HardNegatives, Judged, Teacher
+    from structkit.pairs.negatives import HardNegatives, Judged, ScoredRun
 
 JUDGED_GROUP = "With {qrels} and {negatives_from}"
 # query and document of every kind of record that holds both
@@ -64,7 +64,11 @@ class Settings:
         requires=("queries", "negatives_from"),
     )
     queries: str | None = file_setting(
-        "File with the judged queries, for {qrels}.", requires="corpus", group=JUDGED_GROUP
+        "File with the judged queries, for {qrels}.",
+        requires="corpus",
+        # they are the input, and one process of this machine reads what was judged
+        excludes=("files", "workers"),
+        group=JUDGED_GROUP,
     )
     corpus: str | None = file_setting(
         "File with the documents, for {qrels} or {negatives_from}.",
@@ -104,9 +108,14 @@ class Settings:
         metavar="RUN",
         group=JUDGED_GROUP,
     )
-    dedupe: bool = setting(False, "Keep one example of those that share a query or document.")
+    dedupe: bool = setting(
+        False, "Keep one example of those that share a query or document.", excludes="shard"
+    )
     split: str | None = setting(
-        None, "Add `split`, drawn by id without leaks between splits.", metavar="NAME:SHARE,…"
+        None,
+        "Add `split`, drawn by id without leaks between splits.",
+        metavar="NAME:SHARE,…",
+        excludes="shard",
     )
     split_by: str | None = setting(
         None,
@@ -145,9 +154,9 @@ def pair(settings: Settings, *, whole_input: bool = True) -> Stage:
     judged = hard = teacher = None
     plain = partial(_examples, settings=settings)
     if settings.teacher is not None:
-        from structkit.pairs.negatives import Teacher
+        from structkit.pairs.negatives import ScoredRun
 
-        teacher = Teacher(settings.teacher)
+        teacher = ScoredRun(settings.teacher)
     later_steps: list[RecordsStep] = []  # parts that must know all records
     if settings.corpus is not None:
         from structkit.pairs.negatives import Corpus, HardNegatives, Judged
@@ -199,7 +208,7 @@ def _examples(
     settings: Settings,
     judged: Judged | None,
     hard: HardNegatives | None = None,
-    teacher: Teacher | None = None,
+    teacher: ScoredRun | None = None,
 ) -> Iterator[Record]:
     """Yield the examples of a record or, with judgements, of a query."""
     examples = judged.examples(record) if judged else [{**record, **example(record, settings)}]
@@ -207,7 +216,7 @@ def _examples(
         if settings.split_by is not None:
             group_of(item, settings.split_by)  # or the record is rejected
         completed = {**item, **hard.negatives(item)} if hard else item
-        yield teacher(completed) if teacher else completed
+        yield teacher.add_scores(completed) if teacher else completed
 
 
 def example(record: Record, settings: Settings) -> Record:
@@ -303,18 +312,7 @@ def _template_value(record: Record, name: str) -> str:
     )
 
 
-# the queries are the input, and what was judged is read by one process of this machine; what
-# remembers records needs all of them
-REFUSED_OPTIONS = {"queries": ("files", "workers"), "dedupe": ("shard",), "split": ("shard",)}
-
-
 def _main(settings: Settings, options: WorkerOptions) -> None:
-    for name, refused in REFUSED_OPTIONS.items():
-        if not getattr(settings, name):
-            continue
-        for option in settings_of(type(options)):
-            if option.name in refused and option.is_given(option.given_value(options)):
-                raise wrong_usage(f"{flag(name)} takes no {option.spell()}", "leave one out")
     stream = Stream.of(
         options,
         settings,

@@ -12,7 +12,7 @@ from structkit.errors import UserError
 from structkit.records.fields import is_tree
 from structkit.records.jsonl import Record, text_field
 from structkit.records.stream import WorkerOptions
-from structkit.settings import seed_setting, setting, setting_of, settings_class, settings_of
+from structkit.settings import given_values, seed_setting, setting, settings_class, settings_of
 
 if TYPE_CHECKING:
     from structkit.structure.trees.tree import Tree
@@ -69,8 +69,8 @@ class Settings:
     def parser_plugin(self) -> plugin.Parser:
         """Parser with the flags that are set. Errors: a flag that it does not take."""
         kind: type[plugin.Parser] = registry.load("parser", self.parser)
-        values = {name: setting_of(Settings, name).given_value(self) for name in PARSER_FLAGS}
-        flags = {name: value for name, value in values.items() if value not in (None, False)}
+        given = given_values(self)
+        flags = {name: given[name] for name in PARSER_FLAGS if given[name] not in (None, False)}
         for each in settings_of(kind):
             if each.name == "seed" or each.name == "url" and each.required:
                 flags[each.name] = getattr(self, each.name)

@@ -35,9 +35,9 @@ from structkit.settings import (
     file_setting,
     files_of,
     flags_given,
+    given_values,
     offline_setting,
     setting,
-    setting_of,
     settings_class,
     unicode,
 )
@@ -118,9 +118,6 @@ class Settings(WordOptions, SearchOptions):
     )
 
 
-BACKEND_SETTING = setting_of(Settings, "backend")
-SIMILARITY_SETTING = setting_of(Settings, "similarity")
-FORMAT_SETTING = setting_of(RunOutput, "format")
 QUERY_ROW_KINDS = ("tokens", *NODE_ROWS)  # rows that a query has if the corpus does
 
 
@@ -186,7 +183,7 @@ def _rankings_with_embeddings(
         encoding, corpus = _encode_corpus(settings, model)
     elif model:
         encoding = _open_encoding(settings, model, "query")
-    similarity_given = SIMILARITY_SETTING.given_value(settings)
+    similarity_given = given_values(settings)["similarity"]
     model_similarity = encoding.meta().get("similarity") if encoding else None
     similarity = similarity_given or model_similarity or settings.similarity
     if encoding and encoding.part and similarity != "maxsim":
@@ -282,7 +279,7 @@ def _refuse_settings_of_others(settings: Settings, method: str, *, encodes: bool
         others = [name for name in words if not (encodes and name == flag("document_field"))]
     elif method == "bm25":
         others = [name for name in index if name != flag("save_index")]
-        if BACKEND_SETTING.given_value(settings):
+        if given_values(settings)["backend"]:
             others.append(flag("backend"))
         if settings.model:
             others.append(model)
@@ -310,8 +307,8 @@ def _main(settings: Settings, output: RunOutput) -> None:
         settings = change(settings, queries=("-",))
         inputs = [path for _, path in files_of([settings], "reads")]
         keep_apart(files_of([settings, output], "writes"), inputs)
-    format_given = FORMAT_SETTING.given_value(output) is not None
-    if not settings.query or format_given or output.output != "-" or not os.isatty(1):
+    to_file = output.output != "-" or not os.isatty(1)
+    if not settings.query or given_values(output)["format"] or to_file:
         write_run(search(settings), output.output, output.format)
         return
     from structkit.searching.listing import write_answers

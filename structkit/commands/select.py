@@ -19,7 +19,7 @@ from structkit.progress import format_count, say
 from structkit.records.fields import ABSENT, flag_text, items, lookup
 from structkit.records.jsonl import Lines, Record, Records, Stage
 from structkit.records.output import dump
-from structkit.records.stream import Options, run_stage
+from structkit.records.stream import Options
 from structkit.reproducibility import key
 from structkit.settings import file_setting, seed_setting, setting, settings_class
 
@@ -43,13 +43,18 @@ class Settings:
     in_: tuple[str, ...] = file_setting("Keep records whose id occurs in this file.", ())
     not_in: tuple[str, ...] = file_setting("Keep records whose id does not occur in this file.", ())
     head: int | None = setting(
-        None, "Keep the first N records, then stop reading.", metavar="N", low=1, excludes="sample"
+        None,
+        "Keep the first N records, then stop reading.",
+        metavar="N",
+        low=1,
+        excludes=("sample", "shard"),
     )
     sample: int | None = setting(
         None,
         "Keep N records, drawn by seed and id: the same ones in any order of the input.",
         metavar="N",
         low=1,
+        excludes="shard",
     )
     join: tuple[str, ...] = file_setting(
         "Add missing fields from this file's record with the same id.", ()
@@ -335,17 +340,9 @@ class Selection:
         return key(self.settings.seed, "select", drawn_by), content
 
 
-def _main(settings: Settings, options: Options) -> None:
-    if options.shard is not None and (settings.head or settings.sample):
-        problem = f"{flag('head')} and {flag('sample')} need the whole input"
-        raise wrong_usage(f"{problem}, {flag('shard')} gives a part of it", "shard another stage")
-    run_stage(COMMAND, settings, options)
-
-
 COMMAND = Command(
     select,
     Settings,
-    _main,
     also=(Options,),
     stage=select,
     numbered=False,

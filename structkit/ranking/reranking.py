@@ -195,12 +195,7 @@ class Weights:
             rankers.append((ranker, kind.weight if weight is None else weight))
         for name in given:
             if name not in taken:
-                takers = (
-                    each
-                    for each in registry.names("ranker")
-                    if registry.takes(registry.load("ranker", each), name)
-                )
-                remedy = f"add {flag('ranker', next(takers))}"
+                remedy = f"add a {flag('ranker')} that does, or leave it out"
                 raise wrong_usage(f"no ranker takes {flag(name)}", remedy)
         return Ranking(tuple(rankers), self.repeats)
 

@@ -18,7 +18,7 @@ from structkit.processes import Result, Task, cores
 from structkit.progress import Position, format_count, progress, say
 from structkit.records.jsonl import Block, Lines, Records, Rejected, Shard, Stage, input_name
 from structkit.records.output import Output
-from structkit.settings import files_of, quiet_setting, setting, settings_class
+from structkit.settings import check_others, files_of, quiet_setting, setting, settings_class
 
 MAX_WORKERS = 256
 # bytes of input from which several processes are worth starting; of files that are collected, and
@@ -219,6 +219,7 @@ class Stream:
     @classmethod
     def of(cls, options: Options, settings: Any, **others: Any) -> Stream:
         """Return the stream of options; files that the settings read are never written."""
+        check_others(settings, options)
         names = {field.name for field in fields(cls)}
         given = {name: value for name, value in vars(options).items() if name in names}
         given["shard"] = None if options.shard is None else Shard.parse(options.shard)

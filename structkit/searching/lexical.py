@@ -17,6 +17,7 @@ from structkit.embeddings.reading import fingerprint, id_line, map_array
 from structkit.embeddings.vectors import IntArray, Vectors
 from structkit.errors import UserError, flag, wrong_usage
 from structkit.paths import refuse_pipe
+from structkit.processes import group_by_size
 from structkit.records.fields import document_text
 from structkit.records.jsonl import Record, Records, cannot_read, parse_each
 from structkit.records.output import refuse_existing, whole_folder, write_json
@@ -24,14 +25,14 @@ from structkit.searching.bm25 import Counts, Postings, smallest
 from structkit.searching.index import tie_ranks, top_k
 from structkit.searching.options import WORD_LIST, WordOptions, is_saved
 from structkit.searching.words import folded_words
-from structkit.settings import settings_of
+from structkit.settings import given_values, settings_of
 from structkit.structure.bags import Bags
 
 # a saved index, with the arrays of `LexicalIndex`
 INDEX_META = "meta.json"
 INDEX_IDS = "ids.txt"
 INDEX_ARRAYS = ("starts", "documents", "scores")
-BATCH_CHARACTERS = 6_000_000
+BATCH_CHARACTERS = 6_000_000  # whose pieces take twenty times their memory
 INDEX_FILES = (INDEX_IDS, WORD_LIST, *(f"{name}.npy" for name in INDEX_ARRAYS))
 
 
@@ -58,9 +59,11 @@ class LexicalIndex:
 
         Errors: a corpus without any word.
         """
-        postings = Postings.join([Postings.of_bags(Bags.of(some)) for some in _batches(texts)])
-        if not len(postings.counts):
+        batches = group_by_size(texts, (len, BATCH_CHARACTERS))
+        parts = [Postings.of_bags(Bags.of(some)) for some in batches]
+        if not any(part.words for part in parts):
             raise UserError("the corpus holds no words", "name the field of its text")
+        postings = Postings.join(parts)
         options = options or WordOptions()
         built = {"k1": options.k1, "b": options.b} | given_options(options)
         scores = postings.all_scores(options.k1, options.b)
@@ -129,19 +132,6 @@ class LexicalIndex:
             raise UserError(f"is damaged ({error})", again).at(folder) from None
 
 
-def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Yield some texts at a time: their pieces take twenty times the memory of the texts."""
-    batch = list[str]()
-    room = BATCH_CHARACTERS
-    for text in texts:
-        batch.append(text)
-        room -= len(text)
-        if room < 0:
-            yield batch
-            batch, room = [], BATCH_CHARACTERS
-    yield batch
-
-
 def _fingerprint(path: Path) -> str:
     with path.open("rb") as handle:
         return fingerprint(handle, path.suffix)
@@ -149,8 +139,9 @@ def _fingerprint(path: Path) -> str:
 
 def given_options(options: WordOptions) -> Record:
     """Return the options that differ from their defaults."""
-    values = {each.name: each.given_value(options) for each in settings_of(WordOptions)}
-    return {name: value for name, value in values.items() if value is not None}
+    given = given_values(options)
+    names = [each.name for each in settings_of(WordOptions)]
+    return {name: given[name] for name in names if given[name] is not None}
 
 
 def lexical_index(

@@ -154,7 +154,7 @@ def test_damaged_folders_are_refused(tmp_path, change, message):
 def test_the_model_is_needed_and_only_for_its_ranker(tmp_path):
     with pytest.raises(UserError, match="ranker cross-encoder needs model; name a folder or Hub"):
         list(rerank(runs=[], corpus=[], queries=[], ranker=["cross-encoder"]))
-    with pytest.raises(UserError, match="no ranker takes model; add ranker='cross-encoder'"):
+    with pytest.raises(UserError, match="no ranker takes model; add a ranker that does"):
         list(rerank(runs=[], corpus=[], queries=[], model=str(tmp_path)))
 
 

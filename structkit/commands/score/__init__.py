@@ -11,7 +11,7 @@ from structkit.commands.score import pairs, runs, trees
 from structkit.commands.score.scored import Compared, Scored, TableOptions, write_scores
 from structkit.errors import flag, wrong_usage
 from structkit.records.jsonl import Record
-from structkit.settings import setting, setting_of, settings_class, settings_of
+from structkit.settings import given_values, setting, settings_class, settings_of
 
 # the work of each task, and its settings; without a task, runs are scored
 TASKS: dict[str | None, tuple[Callable[[Any], Iterator[Record]], type[Scored]]] = {
@@ -43,14 +43,15 @@ class Settings(runs.Settings, trees.Settings):
 
     def __post_init__(self) -> None:
         if (self.task is None) == (self.qrels is None):
-            qrels, task = setting_of(Settings, "qrels"), flag("task")
+            task = flag("task")
             raise wrong_usage(
-                f"score needs either {qrels.spell()} or {task}",
-                f"{qrels.remedy()}, or name a {task}",
+                f"score needs either {flag('qrels')} or {task}",
+                f"give {flag('qrels', 'self')} or a file of judgements, or name a {task}",
             )
+        given = given_values(self)
         for each in settings_of(Settings):
             homes = [task for task, (_, kind) in TASKS.items() if hasattr(kind, each.name)]
-            if homes and self.task not in homes and each.is_given(each.given_value(self)):
+            if homes and self.task not in homes and each.is_given(given[each.name]):
                 flags = (flag("task", task) if task else flag("qrels") for task in homes)
                 raise wrong_usage(
                     f"{flag(each.name)} goes with {' or '.join(flags)}",

@@ -34,7 +34,6 @@ class Settings(Compared):
         "File of judgements (JSONL, TREC or BEIR), or `self`: the document with the query's "
         "own id.",
         reads="self",
-        remedy=lambda: f"give {flag('qrels', 'self')} or a file of judgements",
     )
     measures: tuple[str, ...] = setting(
         DEFAULT_MEASURES,

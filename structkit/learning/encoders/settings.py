@@ -19,7 +19,7 @@ from structkit.learning.metadata import (
 from structkit.learning.training.data import teacher_scores
 from structkit.learning.training.method import GradientSettings
 from structkit.records.jsonl import Record
-from structkit.settings import change, setting, settings_class, settings_of
+from structkit.settings import change, given_values, setting, settings_class, settings_of
 
 MODELS_OWN = "the model's own"
 
@@ -199,7 +199,7 @@ class EncoderSettings(GradientSettings):
         """Return these settings, completed from the start model, or with usual values."""
         if not self.model:
             return self.fill_in({})
-        given = {each.name: each.given_value(self) for each in settings_of(type(self))}
+        given = given_values(self)
         own = own_metadata(model_folder(self.model, offline=True))
         if "transformer" in own:  # of sentence-transformers: the model decides what it leaves open
             from structkit.learning.encoders.models import natural_lengths
@@ -220,7 +220,7 @@ class EncoderSettings(GradientSettings):
         """Return these settings, completed from the metadata `own`, or usual values."""
         settings = self
         for each in settings_of(type(self)):
-            if each.inferred == MODELS_OWN and each.given_value(settings) is None:
+            if each.inferred == MODELS_OWN and given_values(settings)[each.name] is None:
                 value = own.get(each.name)
                 value = getattr(settings, each.name) if value is None else value
                 settings = change(settings, **{each.name: value})

@@ -50,7 +50,7 @@ from structkit.progress import quiet_block, say, waiting
 from structkit.records.jsonl import Record
 from structkit.records.output import beside, exclusive_lock, write_json
 from structkit.records.stream import Rejects, Stream
-from structkit.settings import settings_of
+from structkit.settings import given_values, settings_of
 from structkit.version import __version__
 
 CARD_FILE = "README.md"
@@ -306,8 +306,9 @@ class Training:
 def write_card(folder: Path, name: str, method: Method, spool: Spool, title: str) -> None:
     """Write the card: metadata for the Hub, the command that makes the model again, and its use."""
     flags: list[str] = []
+    given = given_values(method)
     for setting in settings_of(type(method)):
-        if setting.is_given(value := setting.given_value(method)):
+        if setting.is_given(value := given[setting.name]):
             flags += _flag_words(setting.name, value)
     in_library = loads_in_library(folder)
     kind = MULTI_VECTOR_TYPE if in_library and is_multi_vector(folder) else "SentenceTransformer"
