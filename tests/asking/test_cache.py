@@ -254,21 +254,21 @@ def kept_files(cache):
 
 
 def test_a_killed_first_read_goes_on_where_it_was(folder, cache):
-    grow(folder, 60)
+    grow(folder, 30)
     undisturbed = answers(folder, None)
     for number in range(1, 11):
         how = (signal.SIGKILL, signal.SIGINT)[number % 2]
         program = [sys.executable, "-c", KILLED, str(folder), str(cache), str(number), str(how)]
         assert subprocess.run(program, stderr=-3, env=environment(), check=False).returncode
         known = kept_files(cache)
-        assert 2 * number <= len(known) < 66
+        assert 2 * number <= len(known) < 36
         found = pending(folder, cache)
         assert not {*known} & {*found}
         if number % 5 == 0:  # and it is right in the end
             assert undisturbed == answers(folder, cache)
             _memories.clear()
             assert undisturbed == answers(folder, cache)
-            assert 66 == len(kept_files(cache))
+            assert 36 == len(kept_files(cache))
         for each in cache.iterdir():
             each.unlink()
         _memories.clear()

@@ -264,9 +264,10 @@ def test_records_that_are_ready_are_bounded(tmp_path):
     numbers = map(str, range(caches.MAX_READY_FILES + 1))
     files = [caches.IndexedFile(number, f"hash {number}", 1) for number in numbers]
     with caches.open_store(tmp_path / "a.sqlite") as store:
-        for each in files:
-            record = {"id": each.path, "path": each.path}
-            store.put(caches.File(each.path, "", each.hash, 1), orjson.dumps(record))
+        with store.changing():
+            for each in files:
+                record = {"id": each.path, "path": each.path}
+                store.put(caches.File(each.path, "", each.hash, 1), orjson.dumps(record))
         for each in (*files, files[0]):
             assert [{"id": each.path, "path": each.path}] == store.records(each, [0])
             assert len(store.memory[caches.RECORDS]) <= caches.MAX_READY_FILES

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import PROGRAM, environment, status_of
+from conftest import PROGRAM, WARM, environment, status_of
 from terminals import plain, shown
 
 from structkit import registry
@@ -186,7 +186,7 @@ def obeyed(text):
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 @pytest.mark.parametrize("words", TO_TERMINAL)
 def test_no_command_lets_data_control_a_terminal(words, stream, hostile):
-    text = shown(hostile, [*PROGRAM, *words.split()], stream=stream, status=None)
+    text = shown(hostile, [*WARM, *words.split()], stream=stream, status=None)
     assert "\x1b[31m" not in text and not obeyed(text), text
 
 
@@ -194,6 +194,6 @@ def test_no_command_lets_data_control_a_terminal(words, stream, hostile):
 def test_no_format_lets_data_control_a_terminal(format, hostile):
     seen = ""
     for name in RECORDS:
-        command = [*PROGRAM, "convert", "--to", format, f"{name}.jsonl", "--on-error", "skip"]
+        command = [*WARM, "convert", "--to", format, f"{name}.jsonl", "--on-error", "skip"]
         seen += shown(hostile, command, status=None)
     assert "\x1b[31m" not in seen and not obeyed(seen), seen
