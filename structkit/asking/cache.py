@@ -569,8 +569,8 @@ class Segments(Generic[T]):
                 parts = {"files": pack_files(segment.files), **self.form.pack(segment.data)}
                 store.put_parts(parts, self.form.prefix + name)
 
-    def update(self, files: Sequence[IndexedFile], added: Segment[T]) -> Segments[T]:
-        """Return the data of these files; `added` has those of the new ones."""
+    def update(self, files: Sequence[IndexedFile], *added: Segment[T]) -> Segments[T]:
+        """Return the data of these files; `added` have those of the new ones."""
         join, empty = self.form.join, Segment[T]([], self.form.empty)
         large, small = self.segments or (empty, empty)
         known = {*large.files}
@@ -578,10 +578,10 @@ class Segments(Generic[T]):
         large_count, new_count = count_passages(large.files), count_passages(new)
         gone_count = large_count + new_count - count_passages(files)
         if gone_count + new_count > MAX_CHANGED_SHARE * large_count:
-            large = Segment(files, join(passage_numbers(files, [large, small, added])))
+            large = Segment(files, join(passage_numbers(files, [large, small, *added])))
             small = empty
         else:
-            small = Segment(new, join(passage_numbers(new, [small, added])))
+            small = Segment(new, join(passage_numbers(new, [small, *added])))
         return Segments(self.form, files, [large, small])
 
     @property

@@ -368,7 +368,7 @@ def _update(
     begun = committed = time.monotonic()
     sizes = {source.path: counted_bytes(source) for source, _ in changes.pending}
     total, done_files, done_bytes = sum(sizes.values()), 0, 0
-    files, new, words = dict(changes.same), list[IndexedFile](), list[Postings]()
+    files, added = dict(changes.same), list[Segment[Postings]]()
     with progress("read", lambda: Position(done_files, done_bytes, total, noun="files")):
         for batch in read:
             for file, records in batch.files:
@@ -377,10 +377,9 @@ def _update(
                 done_bytes += sizes.get(file.path, 0)
             done_files += len(batch.files)
             indexed = [_indexed_file(file) for file, _ in batch.files if file.passages]
-            words.append(batch.words)
+            added.append(Segment(indexed, batch.words))
             if batch.rows:
                 store.fresh |= rows_by_file(indexed, batch.rows)
-            new += indexed
             changes.faults += batch.faults
             if time.monotonic() > committed + COMMIT_SECONDS:
                 store.commit()
@@ -388,8 +387,7 @@ def _update(
     store.keep_only(files.values())
     if first:
         _say_what_was_read([*files.values()], time.monotonic() - begun)
-    added = Segment(new, Postings.join([WORD_SEGMENTS.empty, *words]))
-    return files, index.update(_indexed(files.values()), added)
+    return files, index.update(_indexed(files.values()), *added)
 
 
 def _say_what_was_read(files: Sequence[File], seconds: float) -> None:
