@@ -22,7 +22,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -95,7 +95,7 @@ class Target:
     def __str__(self) -> str:
         return " ".join(self.named)
 
-    @property
+    @functools.cached_property  # each file asks for it
     def top(self) -> str:
         """The real path from which paths in the target lead."""
         return os.path.commonpath(self.real)
@@ -314,7 +314,7 @@ class Store:
     def __init__(self, connection: sqlite3.Connection, place: Path | None = None) -> None:
         self._connection, self.place = connection, place
         self.memory: dict[str, Any] = {}  # what a process keeps until the cache changes
-        self.fresh: dict[IndexedFile, Int8Rows] = {}  # embeddings of files that were just read
+        self.fresh: list[Segment[Int8Rows]] = []  # embeddings of files that were just read
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -499,13 +499,6 @@ def pack_files(files: Iterable[IndexedFile]) -> bytes:
     return orjson.dumps([list(each) for each in files])
 
 
-def rows_by_file(files: Sequence[IndexedFile], rows: Int8Rows) -> dict[IndexedFile, Int8Rows]:
-    """Return the rows of each file, from those of all their passages."""
-    starts = accumulate((each.passages for each in files), initial=0)
-    parts = (rows.take(slice(first, end)) for first, end in pairwise(starts))
-    return dict(zip(files, parts, strict=True))
-
-
 def count_passages(files: Iterable[IndexedFile]) -> int:
     """Return the number of passages of files."""
     return sum(each.passages for each in files)
@@ -556,12 +549,12 @@ class Segments(Generic[T]):
             if parts is None:
                 raise DamagedCache(f"{form.prefix}{name} lacks a part")
             segments.append(Segment(unpack_files(parts["files"]), form.unpack(parts)))
-        files = _files_of(segments).difference(unpack_files(gone))
+        files = indexed_files(segments).difference(unpack_files(gone))
         return cls(form, sorted(files), segments)
 
     def keep(self, store: Store, before: Segments[T]) -> None:
         """Store the segments that were not there before."""
-        gone = _files_of(self.segments).difference(self.files)
+        gone = indexed_files(self.segments).difference(self.files)
         store.put_parts({GONE_FILES: pack_files(gone)}, self.form.prefix)
         stored = before.segments or (None, None)
         for name, segment, old in zip(SEGMENT_NAMES, self.segments, stored, strict=True):
@@ -590,7 +583,8 @@ class Segments(Generic[T]):
         return passage_numbers(self.files, self.segments)
 
 
-def _files_of(segments: Iterable[Segment[T]]) -> set[IndexedFile]:
+def indexed_files(segments: Iterable[Segment[T]]) -> set[IndexedFile]:
+    """Return the files of segments."""
     return {file for segment in segments for file in segment.files}
 
 

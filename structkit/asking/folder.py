@@ -33,7 +33,6 @@ from structkit.asking.cache import (
     Store,
     Target,
     records_at,
-    rows_by_file,
     state_at,
     state_of,
 )
@@ -184,7 +183,8 @@ class FileChanges:
         if file and file.state == state and source.data is None:
             self.same[source.path] = file
         else:
-            self.pending.append((replace(source, status=status), state))
+            known_source = source if source.status else replace(source, status=status)
+            self.pending.append((known_source, state))
 
 
 @dataclass(frozen=True)
@@ -379,7 +379,7 @@ def _update(
             indexed = [_indexed_file(file) for file, _ in batch.files if file.passages]
             added.append(Segment(indexed, batch.words))
             if batch.rows:
-                store.fresh |= rows_by_file(indexed, batch.rows)
+                store.fresh.append(Segment(indexed, batch.rows))
             changes.faults += batch.faults
             if time.monotonic() > committed + COMMIT_SECONDS:
                 store.commit()

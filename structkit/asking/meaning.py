@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -20,7 +20,7 @@ from structkit.asking.cache import (
     Segments,
     Store,
     count_passages,
-    rows_by_file,
+    indexed_files,
 )
 from structkit.asking.folder import EmbedPassages, Folder, passage_text
 from structkit.embeddings.vectors import (
@@ -186,8 +186,7 @@ class Meaning(EncodedFolder):
                 return Int8Rows.merge(before.numbered), chance
         known = {*before.files}
         new = [each for each in wanted if each not in known]
-        added = Segment(new, _embed(store, new, self._encoding("document")))
-        after = before.update(wanted, added)
+        after = before.update(wanted, *_embed(store, new, self._encoding("document")))
         rows = Int8Rows.merge(after.numbered)
         made = self._queries.embedded(
             {"id": text, "text": text} for text in nonsense(NONSENSE_QUESTIONS)
@@ -283,13 +282,17 @@ def _coded(vectors: Vectors) -> Int8Rows:
     return Int8Rows(codes, scales)
 
 
-def _embed(store: Store, files: Sequence[IndexedFile], documents: TextEncoding) -> Int8Rows:
+def _embed(
+    store: Store, files: Iterable[IndexedFile], documents: TextEncoding
+) -> list[Segment[Int8Rows]]:
     """Return the rows of the files' passages; those of files that were just read are there."""
-    made, new = dict(store.fresh), [each for each in files if each not in store.fresh]
-    done, total = 0, count_passages(new)
+    segments, done = [*store.fresh], 0
+    read = indexed_files(segments)
+    new = [file for file in files if file not in read]
+    total = count_passages(new)
     fast = embedding_of(lambda _: documents)
     with progress("encode", lambda: Position(done, done, total, noun="passages")):
-        for some in group_by_size(new, (lambda each: each.passages, PASSAGES_PER_BATCH)):
+        for some in group_by_size(new, (lambda file: file.passages, PASSAGES_PER_BATCH)):
             records = [record for file in some for record in store.records(file)]
             texts = [passage_text(record) for record in records]
             if fast:
@@ -298,10 +301,6 @@ def _embed(store: Store, files: Sequence[IndexedFile], documents: TextEncoding) 
                 pairs = zip(records, texts, strict=True)
                 named = [{"id": record["id"], "text": text} for record, text in pairs]
                 rows = _coded(np.concatenate([part for _, part in documents.embedded(named)]))
-            made |= rows_by_file(some, rows)
+            segments.append(Segment(some, rows))
             done += len(rows)
-    if not files:
-        return ROW_SEGMENTS.empty
-    rows_of_files = [made[file] for file in files]
-    codes = np.concatenate([rows.codes for rows in rows_of_files])
-    return Int8Rows(codes, np.concatenate([rows.scales for rows in rows_of_files]))
+    return segments
