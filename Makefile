@@ -48,7 +48,8 @@ install: $(INSTALLED) ## structkit and its tools into .venv
 
 check: lint test docs ## What CI runs
 
-TESTS = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+# with the bytecode of one process for the next: tests start hundreds
+TESTS = OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2
 test: $(INSTALLED) ## The tests but for the long ones: five minutes on two cores
 	$(TESTS)
 

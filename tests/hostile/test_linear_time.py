@@ -10,6 +10,7 @@ import pkgutil
 import re
 import signal
 import time
+from collections import defaultdict
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -104,7 +105,7 @@ TICK = 0.02  # seconds that a system's clock may not see
 GROWTH = 2.6
 SUSPICIOUS_GROWTH = 2.2  # from a quarter of the smaller size to one of the larger
 SECONDS = 10.0  # of a processor
-METHODS = ("match", "fullmatch", "search", "finditer", "findall", "sub", "split")
+CALL = r"\b(\w+)(?:\[\w+\])?\.(match|fullmatch|search|finditer|findall|sub|split)\b"
 
 
 def modules():
@@ -133,12 +134,12 @@ def collected():
         for name, value in vars(module).items():
             for number, pattern in enumerate(patterns_in(value)):
                 found.setdefault(pattern, (module.__name__, name, number))
-    code = "\n".join(sources.values())
+    calls = defaultdict(set)
+    for name, method in re.findall(CALL, "\n".join(sources.values())):
+        calls[name].add(method)
     for pattern, (module, name, number) in found.items():
-        called = set(re.findall(rf"\b{name}(?:\[\w+\])?\.(\w+)\b", code)) & {*METHODS}
-        yield pytest.param(
-            pattern, sorted(called) or ["match", "search"], id=f"{module}.{name}.{number}"
-        )
+        called = sorted(calls[name]) or ["match", "search"]
+        yield pytest.param(pattern, called, id=f"{module}.{name}.{number}")
 
 
 @contextmanager
