@@ -4,7 +4,7 @@ import pickle
 from dataclasses import dataclass, replace
 
 import pytest
-from soak.sessions import commands, found
+from soak.sessions import found, known
 
 from structkit.commands.mask_entities import Settings as Masking
 from structkit.commands.pair import Settings as Pairing
@@ -14,7 +14,7 @@ from structkit.paths import cache_folder
 from structkit.registry import load, names
 from structkit.settings import format_value, given_values, make, setting, settings_of
 
-KINDS = {kind for words in commands() for kind in found(words).settings}
+KINDS = {kind for words in known() for kind in found(words).settings}
 EVERY = [(kind, each) for kind in KINDS for each in settings_of(kind)]
 
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 from imported import imported_by_each
-from soak.sessions import commands, found
+from soak.sessions import found, known
 
 from structkit.registry import names
 
 FLAGS = 182  # distinct ones, of all commands together
-PAGES = [["structkit"], ["plot"], ["train"], *commands()]
+PAGES = [["structkit"], ["plot"], ["train"], *known()]
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_the_table_of_common_flags_is_exact():
     methods = [("train", name) for name in names("method") if name != "santa"]
     every = {
         " ".join(words).removesuffix(" santa"): found(words)
-        for words in commands()
+        for words in known()
         if words not in methods
     }
     flags = {

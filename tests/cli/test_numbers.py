@@ -2,7 +2,7 @@
 
 import pytest
 from conftest import status_of
-from soak.sessions import commands, found
+from soak.sessions import found, known
 
 from structkit.errors import flag as named
 from structkit.settings import settings_of
@@ -40,7 +40,7 @@ def wrong_values(each, first):
 def cases():
     """Each setting once, in the first command that has it."""
     seen, kinds = set(), set()
-    for words in commands():
+    for words in known():
         for flag, kind, each in flags(words):
             declared = [
                 one for one in kind.__mro__ if each.name in vars(one).get("__annotations__", {})
