@@ -91,7 +91,9 @@ def cut(answer: Record, size: int) -> Record:
     while best < after - 1 and not rows[after - 1].strip():
         after -= 1
     shown = "\n".join(rows[begin:after])
-    if left < 0:  # of a line that is longer: from its quote on
-        shown = shown[max(0, shown.find(quote)) :][:size]
+    if left < 0:  # of a line that is longer: whole words, from its quote on
+        shown = shown[max(0, shown.find(quote)) :]
+        whole_words = shown[: size + 1].rpartition(" ")[0]
+        shown = whole_words if whole_words.strip() else shown[:size]
     lines = {} if first is None else {"lines": [first + begin, first + after - 1]}
     return {**answer, field: shown, **lines}

@@ -67,7 +67,11 @@ TOOL_ARGUMENTS = {
     "place": Argument(
         str, "The passage: FILE:LINE, FILE:FIRST-LAST, or the place that begins an answer."
     ),
-    "name": Argument(str, "The symbol, as in the code: NAME, Class.method or module::NAME."),
+    "name": Argument(
+        str,
+        "The symbol as in the code: NAME alone, or with its class, file or folder to choose among "
+        "several: Class.method, module::NAME, file.NAME.",
+    ),
     "k": Argument(int, "Maximum number of answers.", 10),
     "glob": Argument(
         Globs,

@@ -25,7 +25,8 @@ PAGE = {"text": "One. Two. Six.", "html": "", "lines": [4, 9]}
         ({"code": CODE, "lines": [10, 18], **STEEP}, 7, "    pot", [14, 14]),
         ({"code": CODE, "lines": [10, 18], "line": 18}, 10, "CUPS = 3", [18, 18]),
         ({**ROWS, "line": 3, "quote": "Six."}, 9, "Two.\nSix.", [2, 3]),
-        ({**PAGE, "quote": "Two."}, 6, "Two. S", [4, 9]),
+        ({**PAGE, "quote": "Two."}, 6, "Two.", [4, 9]),
+        ({**PAGE, "quote": "Two."}, 3, "Two", [4, 9]),
     ],
 )  # fmt: skip
 def test_a_passage_is_cut_to_the_lines_around_its_best_one(answer, size, text, lines):
