@@ -120,7 +120,7 @@ class Recorder:
 def evidence(search: answers.Search, paths: list[str], scores: list[float]) -> list[float]:
     """Return the best scores of prose, tests and examples, less those of code."""
     files = np.array([GROUP_OF[path_kind(file.path)] for file in search.folder.files])
-    groups = files[search.folder.numbers]
+    groups = files[search.folder.file_numbers]
     lexical = search.by_word / (search.by_word.max(initial=0) or 1.0)
     spread = search.by_meaning.std() or 1.0
     meaning = (search.by_meaning - search.by_meaning.mean()) / spread / 3

@@ -65,12 +65,12 @@ MIN_REPORT_WORDS = 40
 MIN_REPORT_WORDS_IN_LINES = 12
 MIN_REPORT_CHARACTERS = 2000  # all forms of the words of a question take time
 MAX_PLACE_WORDS = 25  # of a question, by which lines are chosen: those that count most
-# of the runs of words of the longer prose: a page and its source differ in their marks
+# of the longer text's shingles: a page and its source differ in their markup
 MIN_COPIED_SHARE = 0.6
 NAME_OR_NUMBER = re.compile(r"\d|\w_\w|[a-z][A-Z]")  # in a word
 LIST_NUMBER = re.compile(r"^\s{0,9}\d{1,9}[.)] ", re.MULTILINE)
 OLD_VERSION_WEIGHT = 0.5  # of a page of which a newer version is among the answers
-RUN_WORDS = 3
+SHINGLE_WORDS = 3
 WHITESPACE = b" \t\r\n"
 WINDOW_LINES = 3  # of code, that are judged together
 # the weights of a defined name, of a line with which something begins, and of the words of the
@@ -82,11 +82,11 @@ COMMENT_LINE = re.compile(r"\s*(?:[/#;*]|--)")
 COMMENT_WEIGHT = 0.9  # of its words
 OUTER_NAME_WEIGHT = 0.5  # of a name that holds others, which describe it better
 WEIGHED_DEPTHS = 4  # how many times as many passages are weighed by their files as are ranked
-# 0 and 0.67 gave RR@10 0.57 and 0.62 on 140 questions about manuals
+# of the words of links to a page: on 140 questions about manuals 0.67 gave RR@10 0.62, and 0 0.57
 LINK_WEIGHT = 0.67
 # of the mean over a file's passages where words fail: RR@10 of 206 paraphrases is 0.411, without it
-# 0.396; 0.417 with the weight chosen by repositories left out, 1, which loses more on other kinds.
-# The best passage for each word of the question gained nothing
+# 0.396. Leaving repositories out chose 1, with 0.417, which loses more on other kinds. The best
+# passage for each word of the question gained nothing
 FILE_MEANING_WEIGHT = 0.5
 MAX_QUOTE_CHARACTERS = 240
 EmbedLines = Callable[[Sequence[str]], Floats]  # from texts to unit rows
@@ -126,7 +126,7 @@ def answers(
     Without a `kind` of files, the question's words tell to which it leans.
 
     Each has a word of the question, or another one with its stem, or is closer to its meaning than
-    chance. Where words fail, others follow an answer that is. A question as long as a bug report
+    chance. Where words fail, one such answer admits all others. A question as long as a bug report
     has its own search.
     """
     if is_report(question) and not folder.is_of_pages(chosen):
@@ -152,7 +152,7 @@ def begin_search(
     of_pages = folder.is_of_pages(chosen)
     if of_pages:
         counts = words.counts_of(asked)
-        by_word, is_best_of_page = page_scores(counts, words.lengths, folder.numbers)
+        by_word, is_best_of_page = page_scores(counts, words.lengths, folder.file_numbers)
         by_word += LINK_WEIGHT * folder.linked(asked) * (by_word > 0)
         may_rank = chosen * is_best_of_page
     else:
@@ -172,9 +172,9 @@ def begin_search(
         )
         share = ASK_EMBEDDING_WEIGHT + (WORDLESS_EMBEDDING_WEIGHT - ASK_EMBEDDING_WEIGHT) * failure
     if failure:
-        means = np.bincount(folder.numbers, by_meaning) / np.bincount(folder.numbers)
-        by_meaning = by_meaning + FILE_MEANING_WEIGHT * failure**2 * means[folder.numbers]
-        may_answer |= may_answer.any()  # the right one may be among the others
+        means = np.bincount(folder.file_numbers, by_meaning) / np.bincount(folder.file_numbers)
+        by_meaning = by_meaning + FILE_MEANING_WEIGHT * failure**2 * means[folder.file_numbers]
+        may_answer |= may_answer.any()
         rankers = tuple((ranker, (1 - failure) * weight) for ranker, weight in ranking.rankers)
         ranking = replace(ranking, rankers=rankers)  # they compare words, too
     by_word, by_meaning = by_word * may_rank, by_meaning * chosen
@@ -202,7 +202,7 @@ def rank_passages(search: Search, depth: int) -> list[Hit]:
     old_pages = old_versions(search.question, {record["path"] for record in by_id.values()})
     query = Query("1", words_for_names(search.question))
     weighed = list[tuple[Hit, str]]()  # with their paths
-    current = dict[str, float]()  # the best score of a page's newest version
+    newest_scores = dict[str, float]()  # the best one of each page's newest version
     for hit in rerank(query, hits, by_id, search.ranking, len(hits)):
         record, score = by_id[hit.doc_id], hit.score
         path = record["path"]
@@ -210,14 +210,14 @@ def rank_passages(search: Search, depth: int) -> list[Hit]:
             score *= search.weight_of(path)
         if old_pages and path not in old_pages:
             page = version_of(path)[0]
-            current[page] = max(score, current.get(page, score))
+            newest_scores[page] = max(score, newest_scores.get(page, score))
         weighed.append((Hit(hit.doc_id, score, record), path))
     ranked = list[tuple[Hit, str]]()
     for hit, path in weighed:
         score = hit.score
         if path in old_pages:
-            newest = current.get(version_of(path)[0], score)
-            score = min(OLD_VERSION_WEIGHT * score, newest)
+            newest_score = newest_scores.get(version_of(path)[0], score)
+            score = min(OLD_VERSION_WEIGHT * score, newest_score)
         if hit.doc_id in answering:
             ranked.append((hit._replace(score=score), path))
     ranked.sort(key=lambda pair: (-pair[0].score, pair[1] in old_pages))
@@ -225,9 +225,9 @@ def rank_passages(search: Search, depth: int) -> list[Hit]:
 
 
 def weighted_by_kind(search: Search, scores: Floats, depth: int) -> Floats:
-    """Return the best scores, weighed by the kinds of files as far as words fail, (passages,)."""
+    """Return the best scores, times kind weights to the power of word failure, (passages,)."""
     weighted = np.zeros(len(scores))
-    files, numbers = search.folder.files, search.folder.numbers
+    files, numbers = search.folder.files, search.folder.file_numbers
     for passage, score in highest_scores(scores, WEIGHED_DEPTHS * depth).items():
         weight = search.weight_of(files[numbers[passage]].path)
         weighted[passage] = score * weight**search.word_failure
@@ -251,17 +251,17 @@ class Copies:
         return set(filter(NAME_OR_NUMBER.search, self._words))
 
     @cached_property
-    def _runs(self) -> set[tuple[str, ...]]:
-        """Runs of words."""
+    def _shingles(self) -> set[tuple[str, ...]]:
+        """Runs of words, which may overlap."""
         plain = [word.lower() for word in split_words(" ".join(self._words).replace("_", " "))]
-        return {*zip(*(plain[start:] for start in range(RUN_WORDS)), strict=False)}
+        return {*zip(*(plain[start:] for start in range(SHINGLE_WORDS)), strict=False)}
 
     def resemble(self, other: Copies) -> bool:
         """Return whether the texts are nearly the same, with the same names and numbers."""
         if self.path == other.path or self._names != other._names:
             return False
-        longer = max(len(self._runs), len(other._runs))
-        return 0 < MIN_COPIED_SHARE * longer <= len(self._runs & other._runs)
+        longer = max(len(self._shingles), len(other._shingles))
+        return 0 < MIN_COPIED_SHARE * longer <= len(self._shingles & other._shingles)
 
     def lead(self, weight_of: Callable[[str], float]) -> Answer:
         """Return the answer that stands for all, with the best score, and the paths of the others.
@@ -277,9 +277,9 @@ class Copies:
             age = [-number for number in version]
             return page not in pages, -weight_of(path), age, path.count("/"), len(path), path
 
-        answers = sorted([*self.equal, *self.nearly_equal], key=order)
-        _, record = answers[0]
-        also_in = [*dict.fromkeys(other["path"] for _, other in answers)][1:]
+        copies = sorted([*self.equal, *self.nearly_equal], key=order)
+        _, record = copies[0]
+        also_in = [*dict.fromkeys(copy["path"] for _, copy in copies)][1:]
         if also_in:
             record = {**record, "also_in": also_in}
         return Hit(record["id"], self.equal[0][0].score), record
@@ -308,7 +308,8 @@ def without_copies(
 def equal_texts(found: Iterable[Answer]) -> Iterable[list[Answer]]:
     """Return the answers with the same text in different files together, in their order."""
     groups: dict[tuple[bytes, int], list[Answer]] = {}
-    repetitions = Counter[tuple[str, bytes]]()  # in one file, which are no copies
+    # the second time in one file is a copy of the second time in another
+    repetitions = Counter[tuple[str, bytes]]()
     for answer in found:
         path, (_, text) = answer[1]["path"], field_and_text(answer[1])
         letters = text.encode().translate(None, WHITESPACE)
@@ -361,7 +362,7 @@ def chosen_passages(folder: Folder, globs: Sequence[str], kind: Kind | None = No
     if kind:
         weights = kind_weights("", kind)
         files *= np.array([weights[folder.kind_of(path)] > 0 for path in paths])
-    return files[folder.numbers]
+    return files[folder.file_numbers]
 
 
 def nothing_chosen(folder: Folder, globs: Sequence[str], kind: Kind | None) -> UserError:
@@ -370,7 +371,7 @@ def nothing_chosen(folder: Folder, globs: Sequence[str], kind: Kind | None) -> U
     if not chosen.any():
         problem = f"none of {len(folder.files):,} files matches {flag('glob', ' '.join(globs))}"
         return UserError(problem, "write patterns as in .gitignore")
-    files = len({*folder.numbers[chosen > 0].tolist()})
+    files = len({*folder.file_numbers[chosen > 0].tolist()})
     problem = f"none of {files:,} files has {flag('kind', kind)}"
     return UserError(problem, f"leave it out, or choose files with {flag('glob')}")
 
@@ -441,37 +442,37 @@ def best_places(
     places = list[Record]()
     shares_of_documents = _word_shares([parts.texts for parts in documents], weights)
     for parts, shares in zip(documents, shares_of_documents, strict=True):
-        named = _named(parts, question)
-        scores = _scores(parts, shares, named)
+        definitions = _definition_matches(parts, question)
+        scores = _scores(parts, shares, definitions)
         has_place = bool(shares.any())
         if embed and parts.texts and not has_place:  # elsewhere the meaning chooses no better
             vectors = embed([question, *parts.texts])
-            scores = scores + _closeness(parts, vectors[1:]) @ vectors[0]
+            scores = scores + _embeddings(parts, vectors[1:]) @ vectors[0]
             has_place = True
-        places.append(_place(parts, shares, named, scores) if has_place else {})
+        places.append(_place(parts, shares, definitions, scores) if has_place else {})
     return places
 
 
 def _word_shares(documents: Sequence[Sequence[str]], weights: Mapping[str, float]) -> list[Floats]:
-    """Return the share of each word of a question in texts, less by its stem, (texts, words)."""
-    beginning: dict[str, list[str]] = {}  # words that may have the same stem
+    """Return each matched word's share of the weights, less by its stem alone, (texts, words)."""
+    by_prefix: dict[str, list[str]] = {}  # words that may have the same stem
     for word in weights:
-        beginning.setdefault(word[:MIN_STEM_CHARACTERS], []).append(word)
+        by_prefix.setdefault(word[:MIN_STEM_CHARACTERS], []).append(word)
     total = sum(weights.values()) or 1.0
 
     @cache
-    def matched(part: str) -> dict[str, float]:
-        if part in weights:
-            return {part: 1.0}
-        near = beginning.get(part[:MIN_STEM_CHARACTERS], ())
-        return {word: RELATED_WORD_WEIGHT for word in near if same_stem(part, word)}
+    def matches(own: str) -> dict[str, float]:
+        if own in weights:
+            return {own: 1.0}
+        near = by_prefix.get(own[:MIN_STEM_CHARACTERS], ())
+        return {word: RELATED_WORD_WEIGHT for word in near if same_stem(own, word)}
 
     @cache
     def row(text: str) -> list[float]:
         lower, shares = text.lower(), dict.fromkeys(weights, 0.0)
-        if not text.isascii() or any(start in lower for start in beginning):
+        if not text.isascii() or any(prefix in lower for prefix in by_prefix):
             for word, share in chain.from_iterable(
-                matched(part).items() for part in folded_words(text)
+                matches(own).items() for own in folded_words(text)
             ):
                 shares[word] = max(shares[word], share)
         return [share * weights[word] / total for word, share in shares.items()]
@@ -482,35 +483,37 @@ def _word_shares(documents: Sequence[Sequence[str]], weights: Mapping[str, float
     ]
 
 
-def _named(parts: Parts, question: str) -> Floats:
+def _definition_matches(parts: Parts, question: str) -> Floats:
     """Return how well the names that lines define match a question, (parts,)."""
     named, first = np.zeros(len(parts.texts)), first_line_number(parts.record) or 1
     asked = query_parts(question)
     symbols = parts.record.get("symbols", ())
-    for name, top, line, end in symbols:
-        row = line - first
+    for name, top, name_line, end in symbols:
+        row = name_line - first
         if 0 <= row < len(named):
-            is_outer = any(top < other[1] and other[3] <= end for other in symbols)
+            is_outer = any(
+                top < inner_top and inner_end <= end for _, inner_top, _, inner_end in symbols
+            )
             weight = OUTER_NAME_WEIGHT if is_outer else 1.0
             named[row] = max(named[row], weight * shared_words(asked, name))
     return named
 
 
-def _scores(parts: Parts, shares: Floats, named: Floats) -> Floats:
+def _scores(parts: Parts, shares: Floats, definitions: Floats) -> Floats:
     """Score each part with the following ones, without their meaning, (parts,)."""
     if parts.window > 1:
         is_comment = [bool(COMMENT_LINE.match(text)) for text in parts.texts]
         shares = shares * np.where(is_comment, COMMENT_WEIGHT, 1.0)[:, None]
-    together, names = shares.copy(), named.copy()
+    together, names = shares.copy(), definitions.copy()
     for step in range(1, parts.window):
         np.maximum(together[:-step], shares[step:], out=together[:-step])
-        np.maximum(names[:-step], named[step:], out=names[:-step])
+        np.maximum(names[:-step], definitions[step:], out=names[:-step])
     scores = together.sum(1) + FIRST_LINE_WEIGHT * shares.sum(1) + NAME_WEIGHT * names
     scores += BEGINNING_WEIGHT * np.array(starts_blocks(parts.texts))
     return np.where([bool(text.strip()) for text in parts.texts], scores, -np.inf)
 
 
-def _closeness(parts: Parts, vectors: Floats) -> Floats:
+def _embeddings(parts: Parts, vectors: Floats) -> Floats:
     """Return unit embeddings of each part with the following ones, (parts, dimensions)."""
     weighted = vectors * np.array([len(text.strip()) for text in parts.texts])[:, None]
     total = weighted.copy()
@@ -519,7 +522,7 @@ def _closeness(parts: Parts, vectors: Floats) -> Floats:
     return normalize_rows(total)
 
 
-def _place(parts: Parts, shares: Floats, named: Floats, scores: Floats) -> Record:
+def _place(parts: Parts, shares: Floats, definitions: Floats, scores: Floats) -> Record:
     """Return the best part as fields of its document."""
     first, best = first_line_number(parts.record), int(np.argmax(scores))
     if parts.window == 1:
@@ -528,7 +531,7 @@ def _place(parts: Parts, shares: Floats, named: Floats, scores: Floats) -> Recor
     if first is None:
         return {}
     window = slice(best, best + parts.window)
-    row = best + int(np.argmax(shares[window].sum(1) + NAME_WEIGHT * named[window]))
+    row = best + int(np.argmax(shares[window].sum(1) + NAME_WEIGHT * definitions[window]))
     return {"line": first + row, **_symbol(parts.record.get("symbols", ()), first + row)}
 
 

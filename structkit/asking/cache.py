@@ -43,15 +43,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 OPEN_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-FORMAT_VERSION = 27  # with another one it is another cache
+FORMAT_VERSION = 28  # with another one it is another cache
 MAX_UNUSED_SECONDS = 90 * 24 * 3600  # after which a cache is removed
 # the tables: states of files, records by content, data about all of them, rows of passages
 FILES = "files"
-RECORDS = "texts"
+RECORDS = "records"
 PARTS = "parts"
 ROWS = "rows"
 STAMP = "stamp"  # the part that differs after each change
-TARGET = "folder"  # the part with the target of the cache
+TARGET = "target"  # the part with the target of the cache
 FOLDER_SEPARATOR = ", "  # between folders that are one target
 MAX_MEMORIES = 4  # caches of which a process keeps what it read
 MAX_READY_FILES = 1000  # of a cache, whose records a process keeps
@@ -60,9 +60,9 @@ SCHEMA = "".join(
     f"CREATE TABLE IF NOT EXISTS {table} (name TEXT PRIMARY KEY, sum INTEGER, data BLOB);"
     for table in (FILES, RECORDS, PARTS, ROWS)
 )
-MAX_ROW_BYTES = 512 << 20  # of the rows of passages, from which they are made anew
+MAX_ROW_BYTES = 512 << 20  # of all rows of passages together; beyond it all are removed
 SEGMENT_NAMES = ("large ", "small ")  # in the names of their parts
-GONE_FILES = "gone"  # the part with the files of segments that are gone
+GONE_FILES = "gone"  # the part with removed files that segments still have
 # where SQLite can do no more, and the cache is not damaged
 SYSTEM_FAILURE_CODES = {
     sqlite3.SQLITE_BUSY,
@@ -369,7 +369,7 @@ class Store:
         return records_at(file.path, (lines[number] for number in numbers))
 
     def put_rows(self, rows: Mapping[str, bytes]) -> None:
-        """Keep the rows of texts under names, instead of all others if these have grown large."""
+        """Keep the rows of texts under names; first remove all others beyond `MAX_ROW_BYTES`."""
         with self.changing():
             size = f"SELECT total(length(data)) FROM {ROWS}"
             if self._connection.execute(size).fetchone()[0] > MAX_ROW_BYTES:
@@ -404,19 +404,19 @@ class Store:
 
 
 def records_at(path: str, lines: Iterable[bytes]) -> list[Record]:
-    """Return the records in lines as those of the file at a path; they may be of an equal file."""
+    """Return the records in lines, with this path; an equal file may have stored them."""
     records = [orjson.loads(line) for line in lines]
     for record in records:
-        before = record["path"]
-        if before != path:
-            record.update(id=path + record["id"].removeprefix(before), path=path)
+        stored = record["path"]
+        if stored != path:
+            record.update(id=path + record["id"].removeprefix(stored), path=path)
     return records
 
 
-class Lenders:
-    """The caches that may have the records of a file by its content: the own one, and others.
+class SharedCaches:
+    """The caches that may have the records of a file with the same content, here or elsewhere.
 
-    Each process opens them on first use. None has anything where it is damaged or being written.
+    Each process opens them on first use. A damaged or locked one counts as empty.
     """
 
     def __init__(self, place: Path | None) -> None:
@@ -439,11 +439,11 @@ class Lenders:
                 stores.append(Store(sqlite3.connect(uri, uri=True, timeout=0)))
         return stores
 
-    def lines(self, content: str) -> bytes | None:
+    def lines(self, digest: str) -> bytes | None:
         """Return the lines of the records of a file with this content hash."""
         for store in self._stores:
             with suppress(sqlite3.Error):
-                if lines := store.part(content, RECORDS):
+                if lines := store.part(digest, RECORDS):
                     return lines
         return None
 
@@ -470,8 +470,8 @@ def state_at(place: str) -> str:
 def state_of(status: os.stat_result | None, place: str = "") -> str:
     """Return a text that changes when a file is written to; empty for a file in an archive.
 
-    A second writing that keeps the size changes nothing within a tick of the file system's clock.
-    For a folder it changes with its entries; for git's own, only with the folder itself.
+    Two writes of equal size within a tick of the file system's clock look equal. For a folder it
+    changes with its entries; for git's own, only if the folder is replaced.
     """
     if status is None:
         return ""
@@ -506,7 +506,7 @@ def count_passages(files: Iterable[IndexedFile]) -> int:
 
 @dataclass(frozen=True)
 class Segment(Generic[T]):
-    """Some files, whose passages follow each other in any order, and data of each passage."""
+    """Some files in any order, and the data of their passages in that order."""
 
     files: Sequence[IndexedFile]
     data: T
@@ -522,7 +522,7 @@ class SegmentForm(Generic[T]):
     pack: Callable[[T], Mapping[str, bytes]]
     unpack: Callable[[Mapping[str, bytes]], T]
     join: Callable[[Sequence[tuple[T, IntArray]]], T]
-    """Makes one of several, each with the numbers that `passage_numbers` gives its passages."""
+    """Merges several, each with the numbers of its passages, as of `passage_numbers`."""
 
 
 @dataclass(frozen=True)
@@ -530,7 +530,7 @@ class Segments(Generic[T]):
     """Data of the passages of files, sorted by path, in a large segment and a small one.
 
     The large one stays as it is, also with files that are gone, until a quarter of it has changed:
-    so the cost of an update depends on the changes alone. Before the first one there are none.
+    so the cost of an update depends on the changes alone. Before the first update there are none.
     """
 
     form: SegmentForm[T]

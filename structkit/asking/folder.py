@@ -26,10 +26,10 @@ import orjson
 from structkit.asking.cache import (
     File,
     IndexedFile,
-    Lenders,
     Segment,
     SegmentForm,
     Segments,
+    SharedCaches,
     Store,
     Target,
     records_at,
@@ -55,11 +55,9 @@ if TYPE_CHECKING:
 MIN_PARALLEL_BYTES = 4 << 20  # from which several processes are worth starting
 MAX_PROCESSES = 8
 
-# in a process: a walk that takes less CPU time is done for each question; a longer one takes this
-# share of the time, and no answer is older than a second
-MAX_QUICK_SECONDS = 0.005
-MAX_WALK_SHARE = 0.05
-MAX_STATE_SECONDS = 0.9
+MAX_QUICK_SECONDS = 0.005  # of a processor; a faster walk runs for each question
+MAX_WALK_SHARE = 0.05  # of the time, that slower walks take
+MAX_STATE_SECONDS = 0.9  # after which a process walks again
 CLOCK_TICK_NS = 2 * 10**9  # within which a file system may give two changes the same time
 MAX_LICENCE_ROW = 3  # below lines for the interpreter and its settings
 # a file's first comment, and what may stand before it
@@ -97,13 +95,13 @@ EmbedPassages = Callable[[Sequence[str], Bags], Int8Rows]  # from texts and thei
 
 @dataclass(frozen=True)
 class WalkSnapshot:
-    """Files that a walk found; they are the same until one of the `places` changes.
+    """Files that a walk found; they are the same until one of the `states` changes.
 
-    `places` are the states of folders, ignore files and an archive.
+    These are of folders, ignore files and archives, by path.
     """
 
     sources: list[Source]
-    places: dict[str, str]
+    states: dict[str, str]
 
     @classmethod
     def of(cls, sources: list[Source], walk: Walk, now: int) -> WalkSnapshot | None:
@@ -120,8 +118,8 @@ class WalkSnapshot:
         """Restore a snapshot from the bytes that `pack` returned."""
         if not data:
             return None
-        sources, places = json.loads(data)
-        return cls([Source(path, file, root=root) for path, file, root in sources], places)
+        sources, states = json.loads(data)
+        return cls([Source(path, file, root=root) for path, file, root in sources], states)
 
     def pack(self) -> bytes:
         """Return the snapshot as bytes; empty for a pipe, whose content can be read only once."""
@@ -129,12 +127,12 @@ class WalkSnapshot:
             return b""
         sources = [(source.path, source.file, source.root) for source in self.sources]
         # names may not be valid Unicode, which orjson refuses
-        return json.dumps([sources, self.places]).encode()
+        return json.dumps([sources, self.states]).encode()
 
     @property
     def is_current(self) -> bool:
-        """Whether no place has changed."""
-        return all(state == state_at(place) for place, state in self.places.items())
+        """Whether no state has changed."""
+        return all(state == state_at(path) for path, state in self.states.items())
 
 
 @dataclass
@@ -183,8 +181,9 @@ class FileChanges:
         if file and file.state == state and source.data is None:
             self.same[source.path] = file
         else:
-            known_source = source if source.status else replace(source, status=status)
-            self.pending.append((known_source, state))
+            if not source.status:
+                source = replace(source, status=status)
+            self.pending.append((source, state))
 
 
 @dataclass(frozen=True)
@@ -218,7 +217,7 @@ class Folder:
         return WordIndex(self.index.numbered)
 
     @cached_property
-    def numbers(self) -> IntArray:
+    def file_numbers(self) -> IntArray:
         """The number of each passage's file, (passages,)."""
         return np.repeat(np.arange(len(self.files)), [file.passages for file in self.files])
 
@@ -228,7 +227,7 @@ class Folder:
 
     def is_of_pages(self, chosen: Floats) -> bool:
         """Return whether two thirds of the files with `chosen` passages are pages of prose."""
-        files = np.bincount(self.numbers, chosen, len(self.files)) > 0
+        files = np.bincount(self.file_numbers, chosen, len(self.files)) > 0
         return bool(3 * self._is_page[files].sum() > 2 * files.sum())
 
     @cached_property
@@ -236,7 +235,7 @@ class Folder:
         return project_folders(file.path for file in self.files)
 
     def path_in_project(self, path: str) -> str:
-        """Return the path of a file without the folder of its project, if it is one of several."""
+        """Return the path of a file below the folder of its project, if it is one of several."""
         first, _, rest = path.partition("/")
         return rest if rest and first in self._projects else path
 
@@ -250,8 +249,8 @@ class Folder:
         return Links.read(self.store, self.files, np.flatnonzero(self._is_page).tolist())
 
     def linked(self, asked: Sequence[str]) -> Floats:
-        """Return the highest cosine of words with a link to a passage's page, (passages,)."""
-        return self.links.scores(asked, len(self.files))[self.numbers]
+        """Return the highest cosine with words that link to each passage's page, (passages,)."""
+        return self.links.scores(asked, len(self.files))[self.file_numbers]
 
     @classmethod
     def read(
@@ -259,26 +258,26 @@ class Folder:
         store: Store,
         target: Target,
         walk: Walk,
-        embedding: Callable[[], EmbedPassages | None] = lambda: None,
+        embedder: Callable[[], EmbedPassages | None] = lambda: None,
         *,
         secrets: bool = False,
     ) -> Folder:
-        """Return the folder as it is now; keep what changed since the last time in the store.
+        """Return the folder as it is now, and write what changed to the store.
 
-        A process that looked through many files may do so again only a while later. `embedding`
-        gives what embeds passages as they are read, for the store's `fresh`, if something can.
+        After a slow walk, a process uses its result for up to a second. `embedder` returns the
+        function that embeds passages as they are read, for the store's `fresh`, or None.
         Files of keys and passwords are read if they are named, or with `secrets`.
         """
         state: FolderState | None = store.memory.get(STATE)
         if not (state and time.monotonic() < state.until):
             state = store.memory[STATE] = _current_state(
-                store, target, walk, state, embedding, secrets=secrets
+                store, target, walk, state, embedder, secrets=secrets
             )
         if state.faults:
             others = len(state.faults) - 1
             more = f" (and {others:,} more)" if others else ""
             say(f"{state.faults[0]}{more}")
-        state.folder.store = store  # this question's
+        state.folder.store = store  # the open one
         return state.folder
 
     def records(self, passages: Iterable[int]) -> dict[int, Record]:
@@ -300,7 +299,7 @@ def _current_state(
     target: Target,
     walk: Walk,
     before: FolderState | None,
-    embedding: Callable[[], EmbedPassages | None],
+    embedder: Callable[[], EmbedPassages | None],
     *,
     secrets: bool,
 ) -> FolderState:
@@ -315,8 +314,8 @@ def _current_state(
         for path, file in files.items():  # a killed process has read it
             if file.passages and _indexed_file(file) not in indexed:
                 files[path] = file._replace(state=NOT_INDEXED)
-    is_known = snapshot is not None and snapshot.is_current
-    if snapshot and is_known:
+    is_current = snapshot is not None and snapshot.is_current
+    if snapshot and is_current:
         changes = FileChanges.since(snapshot, files)
     else:
         walk = replace(walk, places={})
@@ -326,16 +325,16 @@ def _current_state(
     if changes.pending or changes.gone or _indexed(files.values()) != [*index.files]:
         with store.changing():
             store.memory.clear()
-            embed = embedding() if changes.pending else None
-            lenders = Lenders(store.place)
+            embed = embedder() if changes.pending else None
+            shared_caches = SharedCaches(store.place)
             limit = walk.options.max_file_bytes
-            read = _read_files(changes, limit, embed, lenders, secrets=secrets)
+            read = _read_files(changes, limit, embed, shared_caches, secrets=secrets)
             old = index
             files, index = _update(store, changes, old, read, first=not files)
             index.keep(store, old)
     if changes.faults:  # also those of files that were read
         snapshot = None
-    if snapshot and not is_known:
+    if snapshot and not is_current:
         store.put_parts({SNAPSHOT: snapshot.pack()})
     folder = before.folder if before and index is before.folder.index else Folder(store, index)
     until = begun
@@ -357,7 +356,7 @@ def _update(
     store: Store,
     changes: FileChanges,
     index: Segments[Postings],
-    read: Iterable[ReadFiles],
+    read: Iterable[ReadResult],
     *,
     first: bool,
 ) -> tuple[dict[str, File], Segments[Postings]]:
@@ -402,10 +401,10 @@ def _say_what_was_read(files: Sequence[File], seconds: float) -> None:
 
 
 @dataclass
-class ReadFiles:
+class ReadResult:
     """Result of reading files: the lines of each one's records, and the words of all passages.
 
-    `rows` are the embeddings of these.
+    `rows` are the passages' embeddings.
     """
 
     files: list[tuple[File, bytes]] = field(default_factory=list)
@@ -418,10 +417,10 @@ def _read_files(
     changes: FileChanges,
     max_file_bytes: int,
     embed: EmbedPassages | None,
-    lenders: Lenders,
+    shared_caches: SharedCaches,
     *,
     secrets: bool = False,
-) -> Iterator[ReadFiles]:
+) -> Iterator[ReadResult]:
     """Yield every pending file that could be read, some at a time."""
     # imports grammars and parsers, which an answer from the cache does not need
     from structkit.collecting.units import Collector, Units
@@ -433,7 +432,7 @@ def _read_files(
         collect=Collector(units),
         max_file_bytes=max_file_bytes,
         embed=embed,
-        lenders=lenders,
+        shared_caches=shared_caches,
         secrets=secrets,
     )
     tasks = _reading_tasks(changes.pending)
@@ -449,19 +448,18 @@ def counted_bytes(source: Source) -> int:
 
 
 def _reading_tasks(pending: Iterable[PendingFile]) -> list[list[PendingFile]]:
-    """Return files that are read together in any order, but a large file rather early.
+    """Return files that are read together, in random order, but a large file rather early.
 
-    So no process has a large file left when the others are done, and the first tasks take as long
-    for their bytes as the last.
+    So no process ends late, and the progress is even.
     """
     limits = (lambda _: 1, TASK_FILES), (lambda each: each[0].size, TASK_BYTES)
     tasks = [*group_by_size(pending, *limits)]
     random_for(0, "tasks").shuffle(tasks)
-    places = list[float]()
-    for place, task in enumerate(tasks):
+    positions = list[float]()
+    for position, task in enumerate(tasks):
         size = sum(source.size for source, _ in task)
-        places.append(place / (1 + size // (2 * TASK_BYTES)))
-    return [tasks[number] for number in np.argsort(places, kind="stable")]
+        positions.append(position / (1 + size // (2 * TASK_BYTES)))
+    return [tasks[number] for number in np.argsort(positions, kind="stable")]
 
 
 def _read_batch(
@@ -469,29 +467,29 @@ def _read_batch(
     collect: Callable[[list[Found]], Collected],
     max_file_bytes: int,
     embed: EmbedPassages | None,
-    lenders: Lenders,
+    shared_caches: SharedCaches,
     *,
     secrets: bool,
-) -> ReadFiles:
+) -> ReadResult:
     """Read some files, each given with its state; without `secrets`, no keys and passwords."""
-    read, sources, files = ReadFiles(), list[Found](), dict[str, File]()
+    read, sources, files = ReadResult(), list[Found](), dict[str, File]()
     passages = dict[str, list[bytes]]()  # lines of records by path
     for source, state in batch:
         is_named = bool(source.file) and not source.root
-        may_hide_keys = not (secrets or is_named)
-        is_key = may_hide_keys and is_key_file(source.path)
+        skips_keys = not (secrets or is_named)
+        is_key = skips_keys and is_key_file(source.path)
         try:
             data = b"" if is_key else source.content(max_file_bytes)
         except (OSError, UserError) as error:  # it stays unknown, and is tried again next time
             fault = error if isinstance(error, UserError) else cannot_read(error)
             read.faults.append(fault.at(source.path))
             continue
-        if is_key or (may_hide_keys and PRIVATE_KEY.match(data)):
+        if is_key or (skips_keys and PRIVATE_KEY.match(data)):
             read.files.append((File(source.path, state, "", problem=KEY_PROBLEM), b""))
             continue
-        content = reading_hash(source, data)
-        files[source.path] = File(source.path, state, content)
-        if known := lenders.lines(content):
+        digest = reading_hash(source, data)
+        files[source.path] = File(source.path, state, digest)
+        if known := shared_caches.lines(digest):
             passages[source.path] = known.splitlines(keepends=True)
         else:
             sources.append(replace(source, data=data, file="", status=None))
@@ -510,8 +508,8 @@ def _read_batch(
     if embed and texts:
         read.rows = embed(texts, bags)
     with_paths = [document_text(record, paths=True) for record in records]
-    path_texts = map(str.removesuffix, with_paths, map(document_text, records))
-    bags.add(path_texts, again=True)  # code has its place already
+    path_prefixes = map(str.removesuffix, with_paths, map(document_text, records))
+    bags.add(path_prefixes, again=True)  # empty for code, whose text has its path
     read.words = Postings.of_bags(bags)
     return read
 
@@ -555,7 +553,7 @@ def passage_text(record: Record) -> str:
         return text
     own = record.get("code") or record.get("text", "")
     header = HEADER_COMMENT.match(own)
-    is_heading = "text" in record and own.startswith("#")
-    if header is None or is_heading or not LICENCE_WORD.search(header[0]):
+    is_markdown = "text" in record and own.startswith("#")
+    if header is None or is_markdown or not LICENCE_WORD.search(header[0]):
         return text
     return text.replace(header[0], "", 1)

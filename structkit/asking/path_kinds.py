@@ -25,11 +25,11 @@ from structkit.collecting.kinds import (
 from structkit.searching import Kind
 from structkit.searching.words import name_parts
 
-NO_NAME = re.compile(r"(?!)")
+NO_MATCH = re.compile(r"(?!)")
 
 
 @dataclass(frozen=True)
-class PathKind:
+class RareKind:
     """Kind of files that rarely answer, recognized by names of folders, by file names, or endings.
 
     `top_folders` tell it as the first folder alone: inside a program they may be its subject.
@@ -38,9 +38,9 @@ class PathKind:
 
     folders: frozenset[str]
     top_folders: frozenset[str] = frozenset()
-    names: re.Pattern[str] = NO_NAME
+    names: re.Pattern[str] = NO_MATCH
     endings: tuple[str, ...] = ()
-    asked: re.Pattern[str] = NO_NAME
+    asked: re.Pattern[str] = NO_MATCH
 
     def holds(self, path: str) -> bool:
         """Return whether a path belongs to such a file."""
@@ -57,9 +57,9 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# below these, names of folders are those of packages, whatever words they have
-PACKAGE_FOLDERS = ["groovy", "clojure", *declared_by_languages("package_folders")]
-PACKAGES = re.compile(rf"(?:^|/)src/(?:[^/]+/)?(?:{'|'.join(PACKAGE_FOLDERS)})(?=/)")
+# below a folder with such a name, folders are packages, whatever words they have
+PACKAGE_LANGUAGES = ["groovy", "clojure", *declared_by_languages("package_folders")]
+PACKAGES = re.compile(rf"(?:^|/)src/(?:[^/]+/)?(?:{'|'.join(PACKAGE_LANGUAGES)})(?=/)")
 DOMAIN = re.compile(r"(?:^|/)(?=(?:com|org|net|io|edu|dev)/)")
 # `androidTest` of Gradle, `Serilog.Tests`, `integration-tests`, `test-native-image`
 TEST_FOLDER = re.compile(r"[a-z.]Tests?$|^tests?[-_]|[-_]tests?$")
@@ -76,7 +76,7 @@ def folders_and_name(path: str) -> tuple[tuple[str, ...], str]:
     """
     place = PurePosixPath(path)
     packages = PACKAGES.search(path)
-    if not packages and named_language(path) in PACKAGE_FOLDERS:
+    if not packages and named_language(path) in PACKAGE_LANGUAGES:
         packages = DOMAIN.search(path)
     telling = PurePosixPath(path[: packages.end()]) if packages else place.parent
     folders = tuple(
@@ -85,8 +85,8 @@ def folders_and_name(path: str) -> tuple[tuple[str, ...], str]:
     return folders, "_".join(name_parts(place.stem))
 
 
-PATH_KINDS = {
-    "test": PathKind(  # tests, specifications, mocks and benchmarks
+RARE_KINDS = {
+    "test": RareKind(  # tests, specifications, mocks and benchmarks
         _words(
             "test tests __tests__ testing testdata testsuite unittests __mocks__ fixtures benches "
             "e2e"
@@ -114,7 +114,7 @@ PATH_KINDS = {
             re.VERBOSE,
         ),
     ),
-    "example": PathKind(  # examples of use
+    "example": RareKind(  # examples of use
         _words("examples _examples demos tutorial tutorials doc docs"),
         _words("example sample samples demo"),
         re.compile(r"^(example|demo)(_|$)|_(example|demo|sample)$"),
@@ -126,20 +126,20 @@ PATH_KINDS = {
             re.VERBOSE,
         ),
     ),
-    "copy": PathKind(  # copies of other projects, or of all files in one, and build products
+    "copy": RareKind(  # copies of other projects, or of all files in one, and build products
         _words(
             "vendor vendored _vendor third_party thirdparty 3rdparty external node_modules dist "
             "single_include amalgamated"
         ),
         asked=re.compile(r"\b(vendor(ed)?|third.?party|amalgamated)\b"),
     ),
-    "generated": PathKind(  # generated files, and mere declarations
+    "generated": RareKind(  # generated files, and mere declarations
         _words("generated gen autogen __generated__ __snapshots__"),
         names=re.compile(r"^(generated|prebuilt)(_|$)|_(generated|prebuilt)$"),
         endings=(".d.ts", ".pyi", ".min.js", ".min.css"),
         asked=re.compile(r"\bgenerated\b"),
     ),
-    "compatibility": PathKind(  # code kept for compatibility
+    "compatibility": RareKind(  # code kept for compatibility
         _words("compat _compat legacy deprecated"),
         names=re.compile(r"^(compat|legacy|deprecated)(_|$)|_(compat|legacy|deprecated)$"),
         asked=re.compile(r"\b(compat|legacy|deprecated)"),
@@ -154,13 +154,13 @@ def rare_kinds(path: str) -> list[str]:
     >>> rare_kinds("vendor/net/tests/retry.pb.go")
     ['test', 'copy', 'generated']
     """
-    kinds = [kind for kind, paths in PATH_KINDS.items() if paths.holds(path)]
+    kinds = [kind for kind, paths in RARE_KINDS.items() if paths.holds(path)]
     if GENERATED_NAME.search(path) and "generated" not in kinds:
         kinds.append("generated")
     return kinds
 
 
-KINDS = (*PATH_KINDS, "code", "header", "settings", "manual", "notes", "translation", "legal")
+KINDS = (*RARE_KINDS, "code", "header", "settings", "manual", "notes", "translation", "legal")
 # marked-up prose, wherever it stands
 MARKUP_LANGUAGES = _words("asciidoc markdown restructuredtext")
 MARKUP_EXTENSIONS = _words(
@@ -208,15 +208,16 @@ VERSION_FOLDER = re.compile(
     """,
     re.VERBOSE,
 )
+# ranks of versions, the newest last: 0 with numbers, 1 unreleased, 2 stable, 3 unversioned
 NAMED_VERSIONS = {"latest": 2, "stable": 2, "current": 2}
 NAMED_VERSIONS |= dict.fromkeys(
     "next dev develop devel nightly canary unreleased main master trunk".split(), 1
 )
 # folders that hold those of versions
 VERSIONS_FOLDERS = _words("archive archives branch branches version versions")
-CURRENT_VERSION = 3  # without a version
+UNVERSIONED_RANK = 3
 NUMBER_OR_X = re.compile(r"\d+|x")
-ANY_NUMBER = 9999
+WILDCARD_NUMBER = 9999
 TEST_WORD = re.compile(r"\btests?\b", re.IGNORECASE)
 NUMBER_WORD = re.compile(r"\d{1,4}")
 # files that usually hold keys or passwords: lists of gitleaks, Gitrob and others
@@ -244,9 +245,9 @@ def extension_of(path: str) -> str:
 
 
 def project_folders(paths: Iterable[str]) -> frozenset[str]:
-    """Return the first folders of paths that are projects: their names say nothing of their files.
+    """Return the top folders that are projects: their names say nothing of their files.
 
-    Each has its own licence, and there is none beside them; or it has all the files.
+    Each has a licence and the root has none, or it is the only one.
 
     >>> sorted(project_folders(["spec/LICENSE", "mock/COPYING", "tests/a.c"]))
     ['mock', 'spec']
@@ -346,12 +347,12 @@ def version_of(path: str) -> tuple[str, tuple[int, ...]]:
     """
     *folders, name = path.lower().split("/")
     kept = list[str]()
-    version: tuple[int, ...] = (CURRENT_VERSION,)
+    version: tuple[int, ...] = (UNVERSIONED_RANK,)
     for folder in folders:
         rest = folder.removeprefix("versioned_")
         if found := VERSION_FOLDER.fullmatch(rest):
             numbers = NUMBER_OR_X.findall(found[2])
-            version = (0, *(ANY_NUMBER if each == "x" else int(each) for each in numbers))
+            version = (0, *(WILDCARD_NUMBER if each == "x" else int(each) for each in numbers))
             rest = found[1]
             if kept and kept[-1] in VERSIONS_FOLDERS:
                 kept.pop()
@@ -403,7 +404,7 @@ def asked_kinds(question: str) -> frozenset[str]:
     (['test'], [])
     """
     lower = question.lower()
-    return frozenset(kind for kind, paths in PATH_KINDS.items() if paths.asked.search(lower))
+    return frozenset(kind for kind, paths in RARE_KINDS.items() if paths.asked.search(lower))
 
 
 KINDS_MEANT: dict[Kind, tuple[str, ...]] = {
@@ -484,9 +485,9 @@ ABOUT_TESTING = re.compile(
     re.VERBOSE,
 )
 MIN_KIND_WEIGHT = 0.4  # the weight of prose, or of code, where the other answers
-# of the weights of a question's words (idf), the share that is the best BM25 of a passage: with
-# more of it words tell enough, with less they fail. 95 of 100 paraphrases have less than 0.28, and
-# 90 of 100 other questions more than 0.27
+# the best passage's BM25 over the idf of all words of the question: above the first, words suffice;
+# below the second, they fail. 95 of 100 paraphrases have less than 0.28, and 90 of 100 other
+# questions more than 0.27
 ENOUGH_MATCHED = 0.35
 TOO_LITTLE_MATCHED = 0.15
 

@@ -65,7 +65,7 @@ def localize(folder: Folder, text: str, k: int, chosen: Floats) -> list[tuple[Hi
     `chosen` is the mask of passages that may answer, (passages,).
     """
     passages, files = np.zeros(len(folder)), np.zeros(len(folder.files))
-    firsts = np.flatnonzero(np.diff(folder.numbers, prepend=-1))
+    firsts = np.flatnonzero(np.diff(folder.file_numbers, prepend=-1))
     for part in parts(text).values():
         asked = {word: 1 + math.log(count) for word, count in Counter(folded_words(part)).items()}
         scores = folder.words.scores(asked) * chosen
@@ -75,8 +75,10 @@ def localize(folder: Folder, text: str, k: int, chosen: Floats) -> list[tuple[Hi
     files *= RARE_KIND_VALUE ** -kind_demotions(
         text, [folder.path_in_project(file.path) for file in folder.files]
     )
-    places = places_in_groups(passages, folder.numbers)
-    best = highest_scores(files[folder.numbers] * FURTHER_PASSAGE_VALUE**places * (passages > 0), k)
+    places = places_in_groups(passages, folder.file_numbers)
+    best = highest_scores(
+        files[folder.file_numbers] * FURTHER_PASSAGE_VALUE**places * (passages > 0), k
+    )
     records = folder.records(best)
     return [(Hit(records[number]["id"], score), records[number]) for number, score in best.items()]
 

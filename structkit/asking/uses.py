@@ -84,8 +84,8 @@ def _files_with(folder: Folder, symbol: str, chosen: Floats) -> Iterator[CodeFil
     """Yield the parsed files of code with the name of a symbol."""
     name = SYMBOL_SEPARATOR.split(symbol)[-1]
     scores = folder.words.scores(folded_words(name)) * chosen
-    for number in np.unique(folder.numbers[scores > 0]).tolist():
-        first, after = np.searchsorted(folder.numbers, [number, number + 1]).tolist()
+    for number in np.unique(folder.file_numbers[scores > 0]).tolist():
+        first, after = np.searchsorted(folder.file_numbers, [number, number + 1]).tolist()
         records = [*folder.records(range(first, after)).values()]
         if any(name in record.get("code", "") for record in records):
             try:

@@ -38,7 +38,11 @@ if TYPE_CHECKING:
     from structkit.embeddings.vectors import TextEncoding
 
 INSTEAD_OF_QUESTIONS = ("like", "uses", "calls")
-OF_ANSWERS = ("questions", *INSTEAD_OF_QUESTIONS, "no_cache")  # settings that concern no caches
+ANSWER_SETTINGS = (
+    "questions",
+    *INSTEAD_OF_QUESTIONS,
+    "no_cache",
+)  # {list} and {clear} exclude them
 
 
 def usual_cache(settings: Settings) -> str:
@@ -131,13 +135,13 @@ class Settings(WalkOptions):
     list: bool = setting(
         False,
         "List all caches with folder and size, instead of answering.",
-        excludes=("target", *OF_ANSWERS),
+        excludes=("target", *ANSWER_SETTINGS),
         group="run",
     )
     clear: bool = setting(
         False,
         "Remove the caches of FOLDER, which may no longer exist, instead of answering.",
-        excludes=("list", *OF_ANSWERS),
+        excludes=("list", *ANSWER_SETTINGS),
         group="run",
     )
 
@@ -180,12 +184,14 @@ def ask(settings: Settings) -> Iterator[Record]:
         from structkit.asking.similar import Place
 
         example = Place.of(settings.like)
-    file_filter(settings.glob)
+    file_filter(settings.glob)  # refuses a wrong one
     read_as = {each.name: getattr(settings, each.name) for each in fields(WalkOptions)}
     read_as["secrets"] = settings.secrets
-    place = None if settings.no_cache else cache_file(cache, target, read_as)
+    cache_path = None if settings.no_cache else cache_file(cache, target, read_as)
     # a cache inside the folder is not one of its files
-    walk = Walk(settings, frozenset(map(os.path.realpath, files_of_cache(place) if place else ())))
+    walk = Walk(
+        settings, frozenset(map(os.path.realpath, files_of_cache(cache_path) if cache_path else ()))
+    )
 
     def work(store: Store) -> list[Record]:
         with _encodings(settings) as encodings:
@@ -200,7 +206,7 @@ def ask(settings: Settings) -> Iterator[Record]:
                 meaning.rows = PassageRows(folder, encodings[1])
             return [*_found(settings, folder, target, meaning, example)]
 
-    yield from with_cache(place, target, work)
+    yield from with_cache(cache_path, target, work)
 
 
 def _found(
@@ -221,9 +227,9 @@ def _found(
         say(str(nothing_chosen(folder, settings.glob, settings.kind).at(str(target))))
         return
     weights = choose("pages" if folder.is_of_pages(chosen) else "code")
-    # the search itself has the scores of pages, and weighs kinds of files by the question
-    searched = ("pages", "path-kinds")
-    rankers = {name: each for name, each in weights.rankers.items() if name not in searched}
+    # the search itself scores pages, and weighs kinds of files by the question
+    built_in = ("pages", "path-kinds")
+    rankers = {name: each for name, each in weights.rankers.items() if name not in built_in}
     ranking = replace(weights, rankers=rankers).ranking()
     answered: list[tuple[str, list[Answer]]] = []
     if symbol := settings.uses or settings.calls:
@@ -266,10 +272,10 @@ def _records(
         left_out = {"id", "hash", "symbols"}
         if "text" in record:
             left_out.add("html")
-        fields = {name: value for name, value in record.items() if name not in left_out}
-        if "also_in" in fields:
-            fields["also_in"] = [*map(target.from_here, fields["also_in"])]
-        yield {**answer, "score": hit.score, "rank": rank, **fields, "path": path}
+        kept = {name: value for name, value in record.items() if name not in left_out}
+        if "also_in" in kept:
+            kept["also_in"] = [*map(target.from_here, kept["also_in"])]
+        yield {**answer, "score": hit.score, "rank": rank, **kept, "path": path}
 
 
 def _nothing(settings: Settings, question: str, by_meaning: bool) -> UserError:
@@ -286,7 +292,7 @@ def _nothing(settings: Settings, question: str, by_meaning: bool) -> UserError:
 
 @contextmanager
 def _encodings(settings: Settings) -> Iterator[Sequence[Callable[[str], TextEncoding]]]:
-    """Yield the encodings by the model, if any; before a model of rows, those by the built-in."""
+    """Yield the encodings by the model, if any; the built-in one precedes one of several rows."""
     if settings.named_model is None:
         yield ()
         return
@@ -335,12 +341,12 @@ def _main(settings: Settings, output: ListOutput) -> None:
     keep_apart(files_of([output], "writes"), [settings.target, *settings.also])
     found = list(ask(settings))
     questions = settings.questions or [each["query"] for each in found[:1]]
-    person = output.output == "-" and os.isatty(1)
+    is_terminal = output.output == "-" and os.isatty(1)
     if output.files:
-        paths = (printable(each["path"]) if person else each["path"] for each in found)
+        paths = (printable(each["path"]) if is_terminal else each["path"] for each in found)
         with Output(output.output) as file:
             file.write(b"".join(os.fsencode(path) + b"\n" for path in dict.fromkeys(paths)))
-    elif found and person:
+    elif found and is_terminal:
         from structkit.asking.answers import subject
         from structkit.searching.listing import write_answers
 

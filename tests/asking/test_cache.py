@@ -126,7 +126,7 @@ RANDOM = random.Random(0)
 # a share of the file, and the bytes there
 FLIPS = [(RANDOM.random(), RANDOM.randbytes(RANDOM.choice((1, 500)))) for _ in range(6)]
 DAMAGES = [
-    *(each.format(table) for each in UPDATES for table in ("files", "texts", "parts")),
+    *(each.format(table) for each in UPDATES for table in ("files", "records", "parts")),
     *FLIPS,
     b"",
     b"no database at all" * 1000,
@@ -298,7 +298,7 @@ def test_what_was_read_in_another_place_is_not_read_again(folder, cache, monkeyp
         assert expected == {each.path for each in parsed}
         assert found == answers(place, None)
     place = next(each for each in cache.glob("*.sqlite"))
-    rewrite(place, "UPDATE texts SET data = x'00'")  # its own question says that it is damaged
+    rewrite(place, "UPDATE records SET data = x'00'")  # its own question says that it is damaged
     other = Path(shutil.copytree(folder, folder.parent / "other"))
     assert same(other, cache)
 

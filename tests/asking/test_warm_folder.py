@@ -164,7 +164,7 @@ def test_a_look_at_a_folder_is_kept_for_the_next_process(tree, tmp_path):
     assert [(each.path, each.file, each.root) for each in before.sources] == [
         (each.path, each.file, each.root) for each in look.sources
     ]
-    assert before.places == look.places
+    assert before.states == look.states
     assert look.is_current
     strange.unlink()
     assert not look.is_current

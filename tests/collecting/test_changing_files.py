@@ -90,13 +90,13 @@ def test_a_file_that_is_replaced_by_another_is_read(tree):
 
 
 def test_ask_follows_no_link_either(tree, tmp_path, run, monkeypatch):
-    from structkit.asking.cache import Lenders, Target
+    from structkit.asking.cache import SharedCaches, Target
     from structkit.asking.folder import FileChanges, _read_files
 
     changes = FileChanges.of(Target.of(str(tree)), Walk(WalkOptions()), {})
     as_link(tree / "c.py")
     as_fifo(tree / "a/one.py")
-    [read_files] = _read_files(changes, 1000, None, Lenders(None))
+    [read_files] = _read_files(changes, 1000, None, SharedCaches(None))
     assert ["b/deep/two.py"] == [file.path for file, _ in read_files.files]
     assert ["a/one.py", "c.py"] == sorted(each.file for each in changes.faults + read_files.faults)
 
