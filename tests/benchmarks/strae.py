@@ -16,11 +16,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from structkit.learning.strae.sentences import Sentence, Sentences
+from structkit.learning.strae.sentences import Sentence, expand_subwords
 from structkit.learning.strae.settings import NodeSettings
 from structkit.learning.strae.training import StraeTraining
 from structkit.learning.strae.vocabulary import Vocabulary
-from structkit.learning.training.data import Step
 from structkit.learning.training.devices import fastest_matmul
 from structkit.registry import load
 from tests.benchmarks.processes import PYTHON, measured
@@ -32,14 +31,16 @@ COLUMNS = SIZE // CHANNELS
 TARGETS = {"contrastive": 6.5, "ce": 3.8, "self-strae": 7}
 
 
-def corpus(batch: int) -> Sentences:
+def corpus(batch: int) -> list[Sentence]:
     """Random trees of random sentences: lengths as in text, words by Zipf's law."""
     draw = np.random.default_rng(0)
     lengths = np.clip(draw.gamma(6, 4, batch).round(), 4, 60).astype(int)
-    return Sentences(
-        (np.minimum(draw.zipf(1.3, length), WORDS - 1).tolist(), depths(length, draw))
+    return [
+        expand_subwords(
+            np.minimum(draw.zipf(1.3, length), WORDS - 1)[:, None].tolist(), depths(length, draw)
+        )
         for length in lengths
-    )
+    ]
 
 
 def depths(length: int, draw: np.random.Generator) -> list[int]:
@@ -55,19 +56,18 @@ def depths(length: int, draw: np.random.Generator) -> list[int]:
     return found
 
 
-def ours(kind: str, sentences: Sentences) -> Callable[[], Any]:
+def ours(kind: str, sentences: list[Sentence]) -> Callable[[], Any]:
     """One step of structkit's training."""
     objective = "ce" if kind == "ce" else "contrastive"
     method = load("method", "self-strae" if kind == "self-strae" else "strae")
     settings: NodeSettings = method(objective=objective)
     vocabulary = Vocabulary([str(number) for number in range(WORDS)])
-    training = StraeTraining(settings, settings.make_model(WORDS), vocabulary, sentences).train()
+    training = StraeTraining(settings, settings.make_model(WORDS), vocabulary).train()
     optimizer = training.optimizer()
-    step = Step(0, "train", 0, list(range(len(sentences))))
 
     def run() -> None:
         optimizer.zero_grad(set_to_none=True)
-        training.backward(training.batch([], step))
+        training.backward(training.in_portions(sentences))
         optimizer.step()
 
     return run
@@ -191,9 +191,9 @@ def children(depths: Sequence[int]) -> list[tuple[int, int]]:
     return merges
 
 
-def compare(kind: str, sentences: Sentences, given: Given) -> None:
+def compare(kind: str, sentences: list[Sentence], given: Given) -> None:
     """How many times faster than recursion."""
-    mine, peer = ours(kind, sentences), theirs(kind, [*sentences])
+    mine, peer = ours(kind, sentences), theirs(kind, sentences)
     mine()
     peer()
     race = Race(given, {"ours": mine, "theirs": peer})

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from structkit_plugins.papers.methods._banyan import BanyanTraining, pair_keys
 
 from structkit import parse_trees, registry
-from structkit.learning.strae.sentences import Sentence, Sentences
+from structkit.learning.strae.sentences import Sentence
 from structkit.structure.trees.brackets import read_tree
 from tests.learning.strae import samples
 from tests.papers.reference_banyan import Plain
@@ -19,15 +19,14 @@ WORDS = 12
 Method = registry.load("method", "banyan")
 
 
-def training(sentences, **changes):
-    """A training of the method over sentences of numbers, in float64."""
+def training(**changes):
+    """A training of the method in float64."""
     method = Method(**{"embedding_size": 12, "channels": 4, "batch_size": 64} | changes)
     model = samples.wide(method.make_model(WORDS)).double()
     with torch.no_grad():
         for name in ("compose_bias", "decompose_bias"):
             getattr(model, name).uniform_(-0.3, 0.3)
-    numbers = Sentences((words, ()) for words in sentences)
-    return BanyanTraining(method, model, samples.vocabulary(WORDS), numbers)
+    return BanyanTraining(method, model, samples.vocabulary(WORDS))
 
 
 def drawn(seed, lengths):
@@ -50,7 +49,7 @@ batches = st.lists(st.integers(1, 12), min_size=1, max_size=6)
 @given(st.integers(0, 1 << 30), batches)
 def test_loss_and_gradients_equal_the_plain_version(seed, lengths):
     sentences = drawn(seed, lengths)
-    fast = training(sentences, seed=seed).eval()
+    fast = training(seed=seed).eval()
     parameters = plain(fast.model)
     expected = Plain(parameters, 4).loss(sentences)
     found, _ = samples.loss_of(fast, [numbers(sentences)])
@@ -70,7 +69,7 @@ def test_no_pair_of_words_has_the_key_of_a_word_or_of_another_pair():
 @given(st.integers(0, 1 << 30), batches)
 def test_dropout_is_once_for_each_node_and_known_to_the_merging(seed, lengths):
     sentences = drawn(seed, lengths)
-    fast = training(sentences, seed=seed)
+    fast = training(seed=seed)
     model = fast.model.train()
     torch.manual_seed(seed)
     model.dropouts = (0.3, 0.3)
@@ -100,7 +99,7 @@ def test_dropout_is_once_for_each_node_and_known_to_the_merging(seed, lengths):
 
 def test_a_batch_in_portions_is_the_mean_over_their_tokens():
     sentences = drawn(3, [9, 4, 7])
-    fast = training(sentences).eval()
+    fast = training().eval()
     whole = [fast.losses(numbers([words]))["ce"] for words in sentences]
     tokens = [len(set(words)) for words in sentences]
     found, _ = samples.loss_of(fast, [numbers([words]) for words in sentences])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit import registry
-from structkit.learning.strae.sentences import Sentence, Sentences
+from structkit.learning.strae.sentences import Sentence
 from structkit.learning.strae.training import StraeTraining
 from tests.learning.strae import samples
 from tests.learning.strae.reference_strae import contrastive, cross_entropy
@@ -59,7 +59,7 @@ def test_embeddings_losses_and_gradients_equal_the_plain_version(name, trees):
         expected["contrastive"] = contrastive(nodes, 5.0)
     for objective, loss in expected.items():
         chosen = registry.load("method", name)(objective=objective, embedding_size=SIZE)
-        training = StraeTraining(chosen, model, samples.vocabulary(WORDS), Sentences([])).eval()
+        training = StraeTraining(chosen, model, samples.vocabulary(WORDS)).eval()
         found, _ = samples.loss_of(training, [inputs])
         samples.check_gradients(
             loss, found, list(model.parameters()), list(model.parameters()), near

@@ -10,7 +10,6 @@ from structkit_plugins.papers.methods._text_models import TextIds, TextTraining,
 from structkit import registry
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
-from structkit.learning.strae.sentences import Sentences
 from tests.learning.strae.samples import ANIMALS, train_on, vocabulary, write_records
 from tests.model_encodings import encoding_of
 from tests.papers import reference_baselines as reference
@@ -73,7 +72,7 @@ def test_the_loss_and_gradients_of_bi_lstm_equal_the_plain_versions(texts):
     losses = [loss for ids in texts for loss in reference.bi_lstm(ids, weights)[1]]
     expected = torch.stack(losses).mean()
     chosen = method("bi-lstm")(embedding_size=6)
-    training = TextTraining(chosen, model, vocabulary(9), Sentences([])).eval()
+    training = TextTraining(chosen, model, vocabulary(9)).eval()
     # two portions count as one batch
     parts = [batch_of(part, [False] * len(part)) for part in (texts[:1], texts[1:]) if part]
     found = training.backward(parts)()

@@ -3,8 +3,7 @@
 Tests: tests/learning/strae/test_final_punct.py.
 """
 
-from array import array
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from functools import cache
 from typing import TypeVar
@@ -26,25 +25,6 @@ class Sentence:
 
     def __len__(self) -> int:
         return len(self.ids)
-
-
-class Sentences(Sequence[Sentence]):
-    """Many sentences in three flat arrays, 8 bytes per leaf."""
-
-    def __init__(self, sentences: Iterable[tuple[Sequence[int], Sequence[int]]]) -> None:
-        ids, depths, self.offsets = array("i"), array("i"), [0]
-        for sentence, tree in sentences:
-            ids.extend(sentence)
-            depths.extend(tree)
-            self.offsets.append(len(ids))
-        self.ids, self.depths = np.array(ids, np.int32), np.array(depths, np.int32)
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def __getitem__(self, index: int) -> Sentence:  # type: ignore[override]
-        part = slice(self.offsets[index], self.offsets[index + 1])
-        return Sentence(self.ids[part], self.depths[part])
 
 
 def leaf_depths(tree: Tree) -> list[int]:
@@ -107,21 +87,22 @@ def portions(sentences: Sequence[Measured], maximum: int) -> list[list[Measured]
     return parts
 
 
-def expand_subwords(
-    ids: Sequence[Sequence[int]], depths: Sequence[int]
-) -> tuple[list[int], Sequence[int]]:
-    """Return the ids of all words and their depths; a word's subwords are a balanced subtree.
+def expand_subwords(ids: Sequence[Sequence[int]], depths: Sequence[int]) -> Sentence:
+    """Return the sentence of words with these ids; a word's subwords are a balanced subtree.
 
     Without depths there is no tree.
 
-    >>> expand_subwords([[7], [1, 2, 3]], [1, 1])
+    >>> sentence = expand_subwords([[7], [1, 2, 3]], [1, 1])
+    >>> sentence.ids.tolist(), sentence.depths.tolist()
     ([7, 1, 2, 3], [1, 3, 3, 2])
     """
+    of_leaves = [
+        depth + more
+        for pieces, depth in zip(ids, depths, strict=False)
+        for more in balanced_depths(len(pieces))
+    ]
     flat = [number for pieces in ids for number in pieces]
-    if not depths or len(flat) == len(ids):
-        return flat, depths
-    pairs = zip(ids, depths, strict=True)
-    return flat, [depth + more for pieces, depth in pairs for more in balanced_depths(len(pieces))]
+    return Sentence(np.array(flat, np.int32), np.array(of_leaves, np.int32))
 
 
 @cache

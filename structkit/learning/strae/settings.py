@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from structkit.errors import UserError, flag, program, wrong_usage
 from structkit.learning.strae.sentences import (
-    Sentences,
+    Sentence,
     drop_last_leaves,
     expand_subwords,
     leaf_depths,
@@ -148,12 +148,12 @@ class VocabularySettings(WordSettings, GradientSettings):
         """The maximum words of a record, which cannot be split: losses compare all its nodes."""
         return self.max_length or self.batch_tokens
 
-    def numbers(self, vocabulary: Vocabulary, records: Iterable[Record]) -> Sentences:
+    def numbers(self, vocabulary: Vocabulary, records: Iterable[Record]) -> list[Sentence]:
         """Return prepared records as ids, with the depths of the leaves if they have trees."""
-        return Sentences(
+        return [
             expand_subwords(vocabulary.ids(record["words"]), record.get("depths", ()))
             for record in records
-        )
+        ]
 
     def texts(self, records: Iterable[Record]) -> Iterable[Record]:
         """Return the words of prepared records, and their other data: one text each."""
@@ -170,9 +170,10 @@ class VocabularySettings(WordSettings, GradientSettings):
             size=self.vocabulary_size,
             minimum_count=self.minimum_count,
         )
-        sentences = self.numbers(vocabulary, self.texts(spool))
+        for text in self.texts(spool):
+            vocabulary.ids(text["words"])  # counts the unknown ones
         model = self.make_model(len(vocabulary))
-        return model.make_training(self, model, vocabulary, sentences)
+        return model.make_training(self, model, vocabulary)
 
     @classmethod
     def load(cls, folder: Path, metadata: Record) -> Any:

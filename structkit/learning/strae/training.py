@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +27,7 @@ from structkit.errors import UserError, flag, wrong_usage
 from structkit.learning.static import static_word_vectors
 from structkit.learning.strae.batches import TreeBatch
 from structkit.learning.strae.losses import MIN_LENGTH, contrastive_loss
-from structkit.learning.strae.sentences import Sentence, Sentences, expand_subwords, portions
+from structkit.learning.strae.sentences import Sentence, expand_subwords, portions
 from structkit.learning.strae.settings import (
     PAIR_FIELDS,
     PAIRS_OBJECTIVE,
@@ -69,27 +70,18 @@ class VocabularyModel(nn.Module):
 
 
 class VocabularyTraining(TrainingModule):
-    """Training of a model over a vocabulary, on sentences as numbers."""
+    """Training of a model over a vocabulary."""
 
     settings: VocabularySettings
 
-    def __init__(
-        self,
-        settings: VocabularySettings,
-        model: Any,
-        vocabulary: Vocabulary,
-        sentences: Sentences,
-    ) -> None:
+    def __init__(self, settings: VocabularySettings, model: Any, vocabulary: Vocabulary) -> None:
         super().__init__(settings)
-        self.model, self.vocabulary, self.sentences = model, vocabulary, sentences
-        self.truncation = vocabulary.coverage
-
-    def held_out(self, records: list[Record], step: Step) -> Any:
-        texts = self.settings.texts(records)
-        return self.in_portions([*self.settings.numbers(self.vocabulary, texts)])
+        self.model, self.vocabulary = model, vocabulary
+        self.truncation = deepcopy(vocabulary.coverage)  # each record once, whatever the epochs
 
     def batch(self, records: list[Record], step: Step) -> Any:
-        return self.in_portions([self.sentences[index] for index in step.indices])
+        texts = self.settings.texts(records)
+        return self.in_portions(self.settings.numbers(self.vocabulary, texts))
 
     def in_portions(self, sentences: list[Sentence]) -> Any:
         """Split a batch into portions that fit in memory."""
@@ -187,7 +179,7 @@ class TreeEncoder(VocabularyEncoder):
 
     def inputs(self, texts: Sequence[str], side: str = "document") -> list[Sentence]:
         """Return texts as numbers; `len()` of one is its number of leaves."""
-        return list(self.settings.numbers(self.vocabulary, map(self.prepared, texts)))
+        return self.settings.numbers(self.vocabulary, map(self.prepared, texts))
 
     def batch(self, inputs: Sequence[Sentence]) -> Sequence[Sentence]:
         """Return some inputs, as `embed` takes them: trees are laid out there."""
@@ -256,7 +248,7 @@ class TreeEncoder(VocabularyEncoder):
         """Return the leaves of a prepared text."""
         ids = self.vocabulary.ids(record["words"])
         pieces = [self.vocabulary.text(number) for word in ids for number in word]
-        (sentence,) = Sentences([expand_subwords(ids, record.get("depths", ()))])
+        sentence = expand_subwords(ids, record.get("depths", ()))
         return Leaves(list(record["words"]), [len(word) for word in ids], pieces, sentence)
 
 
@@ -302,14 +294,8 @@ class TreeTraining(VocabularyTraining):
     settings: TreeSettings
     model: NodeModel
 
-    def __init__(
-        self,
-        settings: TreeSettings,
-        model: NodeModel,
-        vocabulary: Vocabulary,
-        sentences: Sentences,
-    ) -> None:
-        super().__init__(settings, model, vocabulary, sentences)
+    def __init__(self, settings: TreeSettings, model: NodeModel, vocabulary: Vocabulary) -> None:
+        super().__init__(settings, model, vocabulary)
         model.embedding.requires_grad_(not settings.freeze_embeddings)
         if path := settings.init_embeddings:
             fill_from_vectors(model.embedding, path, vocabulary.words)
@@ -414,10 +400,6 @@ class PairTraining(TreeTraining):
 
     settings: NodeSettings
 
-    def batch(self, records: list[Record], step: Step) -> Any:
-        places = (2 * index + side for index in step.indices for side in (0, 1))
-        return self.in_portions([self.sentences[place] for place in places])
-
     def in_portions(self, sentences: list[Sentence]) -> Any:
         """Split a batch, a query and its positive in turn, into portions of pairs."""
         pairs = [Pair(*both) for both in zip(sentences[::2], sentences[1::2], strict=True)]
@@ -435,7 +417,7 @@ class PairTraining(TreeTraining):
         return query, [positive]
 
     def text_embeddings(self, texts: Sequence[Any], side: str) -> Tensor:
-        sentences = [*self.settings.numbers(self.vocabulary, map(orjson.loads, texts))]
+        sentences = self.settings.numbers(self.vocabulary, map(orjson.loads, texts))
         parts = portions(sentences, self.settings.batch_tokens)
         return normalize(torch.cat([self.embeddings(part) for part in parts]), eps=MIN_LENGTH)
 

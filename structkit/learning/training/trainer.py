@@ -79,10 +79,6 @@ class TrainingModule(nn.Module):
         """Return the inputs of one step, on the module's device; if `prefetch`, on the CPU."""
         raise NotImplementedError
 
-    def held_out(self, records: list[Record], step: Step) -> Any:
-        """Return the inputs of held-out records."""
-        return self.batch(records, step)
-
     def texts_to_rank(self, record: Record) -> tuple[Hashable, list[Hashable]]:
         """Return the query of a held-out record and its documents, the positive first."""
         problem = f"{flag('validate_measure')} needs records with a query and its document"
@@ -484,7 +480,7 @@ class HeldOut:
         records = [self.records[row] for row in rows]
         torch.manual_seed(key(self.module.settings.seed, "held out", rows.start) >> 1)
         step = Step(0, stage, 0, list(range(len(records))))
-        inputs = self.module.held_out(records, step)
+        inputs = self.module.batch(records, step)
         if self.module.prefetch:
             inputs = with_tensors(inputs, lambda tensor: tensor.to(self.module.device))
         return self.module.backward(inputs)()["loss"]

@@ -130,8 +130,8 @@ def vocabulary(words=WORDS):
     return Vocabulary([str(word) for word in range(words)])
 
 
-def tree_training(settings, sentences):
-    return StraeTraining(settings, settings.make_model(WORDS).double(), vocabulary(), sentences)
+def tree_training(settings):
+    return StraeTraining(settings, settings.make_model(WORDS).double(), vocabulary())
 
 
 def write_records(file, texts, field="text"):

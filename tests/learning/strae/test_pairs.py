@@ -6,19 +6,17 @@ import torch
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.strae.training import strae_training
-from structkit.learning.training.data import Step
 from tests.jsonl import write
 from tests.learning.strae import reference_strae as reference
 from tests.learning.strae import samples
 
 SMALL = {"objective": "pairs", "embedding_size": 20, "channels": 5}
-STEP = Step(0, "train", 0, [3, 0, 2, 1])
 
 
-def training_of(sentences, **values):
+def training_of(**values):
     settings = samples.Method(**SMALL | values)
     model = samples.wide(settings.make_model(samples.WORDS)).double()
-    return strae_training(settings, model, samples.vocabulary(), sentences).eval()
+    return strae_training(settings, model, samples.vocabulary()).eval()
 
 
 def plain_loss(queries, positives, scale, apart):
@@ -36,8 +34,8 @@ def plain_loss(queries, positives, scale, apart):
 def test_the_loss_of_pairs_and_gradients_are_those_of_one_text_at_a_time(pooling, mask):
     trees, sentences = samples.sample(3, [5, 2, 1, 7, 5, 3, 12, 2])
     trees[4], sentences[4] = trees[0], sentences[0]  # two pairs have the same query
-    training = training_of(sentences, pooling=pooling, mask_duplicates=mask)
-    found, parts = samples.loss_of(training, training.batch([], STEP))
+    training = training_of(pooling=pooling, mask_duplicates=mask)
+    found, parts = samples.loss_of(training, training.in_portions(sentences))
     values = samples.plain(training.model)
     texts = [sentence.ids.tolist() for sentence in sentences]
     if pooling == "root":
@@ -53,9 +51,9 @@ def test_the_loss_of_pairs_and_gradients_are_those_of_one_text_at_a_time(pooling
 
 
 def test_a_large_batch_of_pairs_is_split_by_leaves():
-    _, sentences = samples.sample(9, [5, 9, 1, 4, 7, 12, 2, 3])
-    training = training_of(sentences, batch_tokens=24)
-    parts = training.batch([], STEP)
+    _, sentences = samples.sample(9, [2, 3, 5, 9, 7, 12, 1, 4])
+    training = training_of(batch_tokens=24)
+    parts = training.in_portions(sentences)
     assert [[(2, 3), (5, 9)], [(7, 12), (1, 4)]] == [
         [(len(pair.query), len(pair.positive)) for pair in part] for part in parts
     ]

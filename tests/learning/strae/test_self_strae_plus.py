@@ -17,7 +17,7 @@ Method = registry.load("method", "self-strae-plus")
 
 
 def training(**changes):
-    made = samples.tree_training(Method(embedding_size=20, channels=5, **changes), []).eval()
+    made = samples.tree_training(Method(embedding_size=20, channels=5, **changes)).eval()
     samples.wide(made.model)
     return made
 

@@ -6,7 +6,6 @@ import torch
 
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
-from structkit.learning.training.data import Step
 from tests.jsonl import write
 from tests.learning.strae import samples
 
@@ -101,10 +100,9 @@ def test_a_large_batch_is_split_by_leaves(tmp_path, objective):
     """Gradients of passes, weighted by what they are the mean of, add up to the whole."""
     _, sentences = samples.sample(9, [5, 9, 1, 4, 7, 12])
     settings = samples.Method(objective=objective, embedding_size=20, channels=5, batch_tokens=15)
-    training = samples.tree_training(settings, sentences)
+    training = samples.tree_training(settings)
     training.model.dropouts = (0.0, 0.0)
-    step = Step(0, "train", 0, list(range(6)))
-    parts = training.batch([], step)
+    parts = training.in_portions(sentences)
     assert [[5, 9, 1], [4, 7], [12]] == [[len(sentence) for sentence in part] for part in parts]
     found = training.backward(parts)()
     ours = [weight.grad.clone() for weight in training.parameters() if weight.grad is not None]
