@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from copy import copy, deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
-from torch.utils._pytree import tree_map_only
 
 from structkit.errors import UserError, flag, wrong_usage
 from structkit.learning.tokens import Truncation
@@ -81,8 +80,10 @@ class TrainingModule(nn.Module):
 
     def texts_to_rank(self, record: Record) -> tuple[Hashable, list[Hashable]]:
         """Return the query of a held-out record and its documents, the positive first."""
-        problem = f"{flag('validate_measure')} needs records with a query and its document"
-        raise wrong_usage(problem, "leave it out")
+        raise wrong_usage(
+            f"{flag('validate_measure')} needs records with a query and its document",
+            "leave it out",
+        )
 
     def text_embeddings(self, texts: Sequence[Any], side: str) -> Tensor:
         """Return embeddings of such queries or documents, (texts, …), in all processes."""
@@ -174,6 +175,7 @@ def seed_parameters(seed: int) -> None:
     torch.manual_seed(key(seed, "parameters") >> 1)
 
 
+@dataclass
 class Trainer:
     """One run of a module over a spool.
 
@@ -182,32 +184,23 @@ class Trainer:
     order in which gradients are added up.
     """
 
-    def __init__(
-        self,
-        module: TrainingModule,
-        spool: Spool,
-        plan: Plan,
-        options: RunOptions,
-        folder: RunFolder,
-        held_out: HeldOut | None = None,
-    ) -> None:
-        self.held_out = held_out
-        self.module = module
-        self.spool = spool
-        self.plan = plan
-        self.options = options
-        self.folder = folder
-        self.step = 0
-        self.records = 0
-        # of the loss and each of its parts: first, last, sum, count; stages may have different ones
-        self.parts: dict[str, dict[str, float]] = {}
-        self.started = time.monotonic()
-        self.earlier_seconds = 0.0  # seconds of the runs that this one continues
-        self.seconds = 0.0  # per step
-        self.pending_loss: Callable[[], None] | None = None  # reads the loss of a step, and logs it
-        self.log = Log(options, silent=rank() > 0)
-        self.checkpoint_written: Future[None] = Future()  # the last checkpoint that a thread wrote
-        self.checkpoint_written.set_result(None)
+    module: TrainingModule
+    spool: Spool
+    plan: Plan
+    options: RunOptions
+    folder: RunFolder
+    held_out: HeldOut | None = None
+    step: int = 0
+    records: int = 0
+    # of the loss and each of its parts: first, last, sum, count; stages may have different ones
+    parts: dict[str, dict[str, float]] = field(default_factory=dict)
+    started: float = field(default_factory=time.monotonic)
+    earlier_seconds: float = 0.0  # seconds of the runs that this one continues
+    seconds: float = 0.0  # per step
+    pending_loss: Callable[[], None] | None = None  # reads the loss of a step, and logs it
+
+    def __post_init__(self) -> None:
+        self.log = Log(self.options, silent=rank() > 0)
 
     @cached_property
     def optimizer(self) -> torch.optim.Optimizer:
@@ -253,11 +246,9 @@ class Trainer:
             noting_signals() as signals,
             progress("train", self._position),
             ThreadPoolExecutor(1) as reader,
-            ThreadPoolExecutor(1) as writer,
         ):
             prefetch = self.module.prefetch and not self.on_cpu
             self.batches = Batches(self.module, self.spool, self.plan, reader if prefetch else None)
-            self.writer = writer
             while self.step < steps:
                 self._train(self.plan.step(self.step))
                 self.step += 1
@@ -269,7 +260,6 @@ class Trainer:
                 if stop:
                     break
             self._read_loss()
-            self.checkpoint_written.result()
             total(0)  # the others end when the last checkpoint is there
         if self.step < steps:
             say(f"stopped at step {self.step:,} of {steps:,}; add {flag('resume')} to continue")
@@ -338,13 +328,12 @@ class Trainer:
         self.log.add(step, parts, learning_rate, len(step.indices))
 
     def _save(self) -> None:
-        """Write a checkpoint, by one process for all; a training on a GPU goes on meanwhile."""
+        """Write a checkpoint, by one process for all."""
         self._read_loss()
         self.batches.wait_idle()
         truncation = self.truncation()
         if rank():
             return
-        self.checkpoint_written.result()  # two at a time would need twice the memory
         state = {
             "module": trained_state(self.module),
             "optimizer": self.optimizer.state_dict(),
@@ -354,11 +343,7 @@ class Trainer:
             "log": self.log.state(),
             **({} if self.held_out is None else {"held_out": self.held_out.state()}),
         }
-        if self.on_cpu:
-            self.folder.save(self.step, state)
-            return
-        copied = tree_map_only(Tensor, lambda tensor: tensor.to("cpu", copy=True), state)
-        self.checkpoint_written = self.writer.submit(self.folder.save, self.step, copied)
+        self.folder.save(self.step, state)
 
     def truncation(self) -> Truncation:
         """Return the counts of cut texts over all processes."""
