@@ -36,7 +36,6 @@ from structkit.learning.metadata import own_metadata
 from structkit.learning.tokens import batches_of
 from structkit.learning.training.data import Spool, Step
 from structkit.learning.training.devices import (
-    chosen_device,
     gather_rows,
     matmul,
     share,
@@ -514,11 +513,15 @@ def count_negatives(settings: EncoderSettings, spool: Spool) -> int:
 def check_loss(settings: EncoderSettings, negatives: int, width: int) -> None:
     """Raise where no negatives are compared with a teacher, or a prefix is too long."""
     if settings.distill and not negatives:
-        problem = f"no query has negatives, which {flag('distill')} compares"
-        raise UserError(problem, f"add some with {program('pair')} {flag('negatives_from')}")
+        raise UserError(
+            f"no query has negatives, which {flag('distill')} compares",
+            f"add some with {program('pair')} {flag('negatives_from')}",
+        )
     if longer := [prefix for prefix in settings.prefixes if prefix > width]:
-        problem = f"{flag('matryoshka')} names {longer[0]}, but an embedding has {width} numbers"
-        raise wrong_usage(problem, f"name at most {width}")
+        raise wrong_usage(
+            f"{flag('matryoshka')} names {longer[0]}, but an embedding has {width} numbers",
+            f"name at most {width}",
+        )
     if settings.prefixes and width not in settings.prefixes:
         say(f"the whole embedding of {width} numbers is not trained: {flag('matryoshka')} lacks it")
 
@@ -555,7 +558,6 @@ def build_encoder(
             start_metadata.get("transformer", folder),
             decoder=pooling == "first-decoder-token",
             head=head,
-            stored=chosen_device().type != "cpu" and not settings.tag_tokens,
         )
         if pooling != start_metadata.get("pooling"):
             fit_tokenizer(tokenizer, pooling)

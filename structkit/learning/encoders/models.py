@@ -67,14 +67,12 @@ transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-cal
 logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
 
 
-def load_pretrained(
-    folder: Path, *, decoder: bool = False, head: bool = False, stored: bool = False
-) -> tuple[Any, Any]:
+def load_pretrained(folder: Path, *, decoder: bool = False, head: bool = False) -> tuple[Any, Any]:
     """Load the model and tokenizer of a folder.
 
     `decoder` keeps the decoder of an encoder-decoder model, `head` also the layer that predicts
-    tokens. Weights are float32, or with `stored` as in the file. Errors: `UserError` that names the
-    folder, or the missing or damaged file in it.
+    tokens. Weights are float32. Errors: `UserError` that names the folder, or the missing or
+    damaged file in it.
     """
     if is_table(folder):
         if decoder or head:
@@ -87,12 +85,13 @@ def load_pretrained(
         with explain_damage(folder):
             model = _load(folder, decoder, head)
     except ImportError as error:
-        problem = f"the model {folder} needs a package: {error_summary(error)}"
-        raise UserError(problem, "install it") from None
+        raise UserError(
+            f"the model {folder} needs a package: {error_summary(error)}", "install it"
+        ) from None
     with explain_damage(folder):
         tokenizer = AutoTokenizer.from_pretrained(folder, **LOCAL_ONLY)
         check_tokenizer(folder, tokenizer, model)
-    return (model if stored else model.float()), tokenizer
+    return model.float(), tokenizer
 
 
 def add_padding(tokenizer: Any) -> None:
@@ -428,9 +427,10 @@ def recompute_layers(model: Any) -> None:
     Errors: `UserError` where the model has no layers that can do this.
     """
     if not getattr(model, "supports_gradient_checkpointing", False):
-        problem = f"{type(model).__name__} cannot recompute its layers for {flag('checkpointing')}"
-        remedy = f"leave {flag('checkpointing')} out; {flag('chunk_size')} saves memory, too"
-        raise UserError(problem, remedy)
+        raise UserError(
+            f"{type(model).__name__} cannot recompute its layers for {flag('checkpointing')}",
+            f"leave {flag('checkpointing')} out; {flag('chunk_size')} saves memory, too",
+        )
     # transformers 4 has only the second name
     enabling_names = ("activation_checkpointing_enable", "gradient_checkpointing_enable")
     enable = next(getattr(model, name) for name in enabling_names if hasattr(model, name))

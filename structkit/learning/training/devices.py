@@ -6,7 +6,6 @@ negatives, and gradients are added up: without dropout, the result equals one pr
 Tests: tests/learning/training/test_devices.py, tests/test_reproducibility.py.
 """
 
-import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,10 +22,8 @@ from structkit.learning.model import Model
 from structkit.processes import is_mkl_compatible
 
 ON_CPU = {"on_cpu": True}  # marks a field of a batch that no device computes with
-HALF_TYPES = (torch.bfloat16, torch.float16)
 BF16_CAPABILITIES = ("avx512_bf16", "amx_bf16", "bf16")  # x86, x86, Arm
 MAX_PRODUCT_ERROR = 1e-5  # of the largest number of a product
-REQUESTED_MEMORY = re.compile(r"[Tt]ried to allocate ([\d.]+ \w+)")
 
 
 def chosen_device(name: str | None = None) -> torch.device:
@@ -49,9 +46,8 @@ def enough_memory() -> Iterator[None]:
     except (MemoryError, RuntimeError) as error:
         if not lacks_memory(error):
             raise
-        asked = REQUESTED_MEMORY.search(str(error))
         raise UserError(
-            "there is not enough memory" + (f" for {asked[1]} more" if asked else ""),
+            "there is not enough memory",
             f"lower {flag('batch_size')}, the lengths or the sizes of the model, or set "
             f"{flag('chunk_size')}",
         ) from None
@@ -113,7 +109,6 @@ def matmul(precision: str) -> Iterator[None]:
 
 
 Value = TypeVar("Value")
-ModuleT = TypeVar("ModuleT", bound=nn.Module)
 
 
 def with_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
@@ -179,17 +174,6 @@ def sum_gradients(module: nn.Module) -> None:
             exchanges.append(distributed.all_reduce(weight.grad, async_op=True))
     for exchange in exchanges:
         exchange.wait()
-
-
-def place_module(module: ModuleT, device: torch.device) -> ModuleT:
-    """Move a module to a device, and compute there in float32 with what has fewer bits in a file.
-
-    A CPU never holds more of it than the file does.
-    """
-    module.to(device)
-    if any(weight.dtype in HALF_TYPES for weight in module.parameters()):
-        module.to(torch.float32)
-    return module
 
 
 def same_parameters(module: nn.Module) -> None:

@@ -36,7 +36,6 @@ from structkit.learning.training.devices import (
     chosen_device,
     enough_memory,
     gather,
-    place_module,
     rank,
     world_size,
 )
@@ -247,8 +246,7 @@ class Training:
         plan = method.plan(len(spool))
         with quiet_block(self.options.quiet or rank() > 0), enough_memory():
             with waiting("making the model"):
-                module: TrainingModule = method.build(spool)
-                place_module(module, chosen_device())
+                module: TrainingModule = method.build(spool).to(chosen_device())
             held_out = None
             if self.held_out:
                 held_out = HeldOut(module, self.held_out, plan.batch_size)

@@ -8,9 +8,9 @@ from structkit.learning.training.devices import enough_memory
 
 CUDA = "CUDA out of memory. Tried to allocate 2.50 GiB. GPU 0 has a total capacity of 79.11 GiB"
 LACK = [
-    (torch.OutOfMemoryError(CUDA), "there is not enough memory for 2.50 GiB more"),
-    (MemoryError("Unable to allocate 8.00 GiB for an array"), "there is not enough memory"),
-    (MemoryError(), "there is not enough memory"),
+    torch.OutOfMemoryError(CUDA),
+    MemoryError("Unable to allocate 8.00 GiB for an array"),
+    MemoryError(),
 ]
 FAULTS = [
     "Expected all tensors to be in the same memory format",
@@ -18,15 +18,15 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("error", "problem"), LACK, ids=str)
-def test_a_lack_of_memory_says_how_much_was_asked_for(error, problem):
+@pytest.mark.parametrize("error", LACK, ids=str)
+def test_a_lack_of_memory_is_named(error):
     with pytest.raises(UserError) as caught, enough_memory():
         raise error
-    assert problem == caught.value.problem
+    assert "there is not enough memory" == caught.value.problem
 
 
 def test_the_allocator_of_a_cpu_lacks_memory_too():
-    with pytest.raises(UserError, match=r"not enough memory for \d+ bytes more"), enough_memory():
+    with pytest.raises(UserError, match="not enough memory"), enough_memory():
         torch.empty(10**15)
 
 
