@@ -4,10 +4,11 @@ A model is a local folder, the package of an extra, or on the model hub.
 """
 
 import hashlib
+import math
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -81,8 +82,7 @@ def model_folder(name: str, *, offline: bool = False) -> Path:
     except Exception:  # there is none, or not all of it
         offline_remedy = f"name a local model folder, or leave {flag('offline')} out"
         remedy = offline_remedy if offline else CHECK_NAME
-        problem = f"there is no folder {name}, and the model hub {why}"
-        raise UserError(problem, remedy) from None
+        raise UserError(f"there is no folder {name}, and the model hub {why}", remedy) from None
     if not offline:
         say(f"the model hub {why}; an earlier download of {name} is used")
     return Path(earlier)
@@ -184,15 +184,20 @@ def write_weights(folder: Path, weights: Mapping[str, NDArray[Any]]) -> None:
     save_file(contiguous, folder / WEIGHTS_FILE)
 
 
-def read_weights(folder: Path) -> dict[str, NDArray[Any]]:
-    """Read the weights by name. Errors: `UserError` if the file is missing, cut or damaged."""
+def read_weights(
+    folder: Path, load: Callable[[Path], dict[str, Any]] = load_file
+) -> dict[str, Any]:
+    """Read the weights by name, as arrays, or as `load` of a package gives them.
+
+    Errors: `UserError` if the file is missing, cut or damaged.
+    """
     file = folder / WEIGHTS_FILE
     try:
-        weights: dict[str, NDArray[Any]] = load_file(file)
+        weights = load(file)
     except (OSError, SafetensorError, ValueError, KeyError) as error:
         raise damage_error(f"cannot be read (safetensors: {error})", file) from None
     for name, weight in weights.items():
-        if not np.isfinite(weight).all():
+        if not (abs(weight) < math.inf).all():
             raise damage_error(f"the weight {name} holds numbers that are not finite", file)
     return weights
 

@@ -135,10 +135,10 @@ def read_metadata(folder: Path) -> Record:
     if not (isinstance(metadata, dict) and metadata.keys() >= REQUIRED_FIELDS):
         raise damage_error("is not a file that structkit wrote", file)
     if metadata["format"] != METADATA_FORMAT:
-        problem = (
-            f"has format {metadata['format']}, but this structkit reads format {METADATA_FORMAT}"
-        )
-        raise UserError(problem, "upgrade structkit").at(str(file))
+        raise UserError(
+            f"has format {metadata['format']}, but this structkit reads format {METADATA_FORMAT}",
+            "upgrade structkit",
+        ).at(str(file))
     return metadata
 
 
@@ -214,7 +214,7 @@ def explain_malformed(files: str) -> Iterator[None]:
     """Turn the errors of JSON files of another shape into one that names them."""
     try:
         yield
-    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError, RuntimeError) as error:
         raise UserError(f"{files} is malformed ({error!r:.200})", COPY_FOLDER_AGAIN) from None
 
 
@@ -249,8 +249,10 @@ def _modules(folder: Path, modules: Any) -> list[tuple[str, Path]]:
             )
         place = folder / module["path"]
         if not Path(os.path.realpath(place)).is_relative_to(os.path.realpath(folder)):
-            problem = f"names a folder outside the model's: {module['path']!r:.80}"
-            raise damage_error(problem, folder / "modules.json")
+            raise damage_error(
+                f"names a folder outside the model's: {module['path']!r:.80}",
+                folder / "modules.json",
+            )
         named.append((kind, place))
     return named
 

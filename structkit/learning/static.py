@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 from tokenizers import Tokenizer, models
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
@@ -157,10 +158,10 @@ class Table:
         tokenizer = _read_tokenizer(folder / TOKENIZER_FILE)
         rows = _read_vectors(folder / WEIGHTS_FILE)
         if len(rows) < tokenizer.get_vocab_size():
-            problem = (
-                f"has {len(rows):,} rows, but the tokenizer {tokenizer.get_vocab_size():,} tokens"
+            raise damage_error(
+                f"has {len(rows):,} rows, but the tokenizer {tokenizer.get_vocab_size():,} tokens",
+                folder / WEIGHTS_FILE,
             )
-            raise damage_error(problem, folder / WEIGHTS_FILE)
         config = read_json(folder / CONFIG_FILE) or {}
         saturating = bool(config.get("saturating"))
         if ours or not config:
@@ -215,7 +216,7 @@ def _read_tokenizer(file: Path) -> Tokenizer:
 
 def _read_vectors(file: Path) -> Vectors | Int8Rows:
     """Return the vectors by token; model2vec may store weights and rows separately."""
-    stored = read_weights(file.parent)
+    stored: dict[str, NDArray[Any]] = read_weights(file.parent)
     name = next((name for name in ("embeddings", "embedding.weight") if name in stored), None)
     if name is None or stored[name].ndim != 2:
         raise damage_error("holds no table of embeddings", file)

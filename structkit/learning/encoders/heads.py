@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
@@ -23,9 +22,10 @@ from structkit.learning.folders import (
     damage_error,
     pickle_error,
     read_json,
+    read_weights,
     write_weights,
 )
-from structkit.learning.metadata import TEXT_OUTPUT, OddModel
+from structkit.learning.metadata import TEXT_OUTPUT, OddModel, explain_malformed
 from structkit.records.output import write_json
 
 ACTIVATIONS = ("Tanh", "Identity", "ReLU", "GELU", "SiLU", "Sigmoid")  # in torch.nn
@@ -62,17 +62,19 @@ class Dense(nn.Module):
         """
         check_regular(folder)
         config = read_json(folder / CONFIG_FILE)
-        try:
+        with explain_malformed(f"{CONFIG_FILE} of {folder}"):
             activation = activation_of(config.get("activation_function"), folder)
             ends = (config.get(f"module_{end}_name") for end in ("input", "output"))
             if config.get("use_residual") or {*ends} - {None, end}:
                 raise OddModel(folder, "adds its input, or reads another one")
             with torch.device("meta"):  # it takes no memory before its weights are known to fit
                 dense = cls(config, activation)
-        except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
-            raise damage_error(f"is malformed ({error!r:.200})", folder / CONFIG_FILE) from None
+        if not (folder / WEIGHTS_FILE).exists() and (
+            refused := pickle_error(str(folder), os.listdir(folder))
+        ):
+            raise refused
         try:
-            dense.load_state_dict(_read_tensors(folder), assign=True)
+            dense.load_state_dict(read_weights(folder, load_file), assign=True)
         except RuntimeError:
             raise damage_error(
                 f"holds other weights than {CONFIG_FILE} says", folder / WEIGHTS_FILE
@@ -84,20 +86,6 @@ class Dense(nn.Module):
         write_json(folder / CONFIG_FILE, self.config)
         weights = self.state_dict().items()
         write_weights(folder, {name: each.detach().cpu().numpy() for name, each in weights})
-
-
-def _read_tensors(folder: Path) -> dict[str, Tensor]:
-    """Read the weights of a module. Errors: they are a pickle, damaged, or not finite."""
-    file = folder / WEIGHTS_FILE
-    if not file.exists() and (refused := pickle_error(str(folder), os.listdir(folder))):
-        raise refused
-    try:
-        weights: dict[str, Tensor] = load_file(file)
-    except (OSError, SafetensorError) as error:
-        raise damage_error(f"cannot be read (safetensors: {error})", file) from None
-    if not all(each.isfinite().all() for each in weights.values()):
-        raise damage_error("holds numbers that are not finite", file)
-    return weights
 
 
 def activation_of(path: str | None, folder: Path) -> nn.Module:
