@@ -86,11 +86,14 @@ class FaissRows:
         try:
             scores, numbers = index.search(np.ascontiguousarray(queries), min(rows, index.ntotal))
         except RuntimeError as error:
-            problem = f"faiss cannot search this index ({faiss_message(error)})"
-            raise UserError(problem, f"give another {flag('index')}") from None
+            raise UserError(
+                f"faiss cannot search this index ({faiss_message(error)})",
+                f"give another {flag('index')}",
+            ) from None
         if not np.isfinite(scores[numbers >= 0]).all():
-            problem = "the index or a query holds NaN or infinity"
-            raise UserError(problem, "build and encode it again")
+            raise UserError(
+                "the index or a query holds NaN or infinity", "build and encode it again"
+            )
         if index.metric_type != METRIC:  # faiss has squares of L2
             scores = -np.maximum(scores.astype(np.float64), 0)
             if index.metric_type == faiss.METRIC_L2:
@@ -221,8 +224,10 @@ class Backend(plugin.Backend):
         check_options(options, "approximate", *SUPPORTED_OPTIONS, "rescore")
         factor, others = candidates_factor(options, RESCORE_FACTORS["maxsim"])
         if corpus.index and not options.rescore:
-            problem = f"{flag('similarity', 'maxsim')} needs the vectors of a saved index"
-            raise wrong_usage(problem, f"name them with {flag('rescore')}")
+            raise wrong_usage(
+                f"{flag('similarity', 'maxsim')} needs the vectors of a saved index",
+                f"name them with {flag('rescore')}",
+            )
         files = options.rescore or corpus.files
         vectors = EmbeddedCorpus(files, corpus.encoded).read(options, scan=not corpus.index)
         if corpus.index:
@@ -291,8 +296,10 @@ def build_index(vectors: Matrix, name: str, *, rescored: bool) -> FaissRows:
             "use flat, hnsw, ivf, int8, binary, or a factory string such as IVF1024,PQ32",
         ) from None
     if isinstance(index, faiss.IndexIDMap | faiss.IndexIDMap2):
-        problem = f"{flag('index', name)} numbers the rows, which structkit does itself"
-        raise wrong_usage(problem, "leave IDMap out")
+        raise wrong_usage(
+            f"{flag('index', name)} numbers the rows, which structkit does itself",
+            "leave IDMap out",
+        )
     keep_inner_products(index, name)
     done = 0
     if name == "hnsw":
@@ -334,8 +341,10 @@ def check_factory(factory: str, dimensions: int) -> None:
         return True
 
     if not in_child(trial, MAX_TRIAL_SECONDS):
-        problem = f"faiss crashes or does not end with {flag('index', factory)}"
-        raise wrong_usage(problem, "use hnsw, ivf, int8, binary, or other numbers")
+        raise wrong_usage(
+            f"faiss crashes or does not end with {flag('index', factory)}",
+            "use hnsw, ivf, int8, binary, or other numbers",
+        )
 
 
 def keep_inner_products(index: Any, name: str) -> None:
@@ -352,8 +361,10 @@ def keep_inner_products(index: Any, name: str) -> None:
         if whitens or not isinstance(
             transform, faiss.LinearTransform | faiss.RemapDimensionsTransform
         ):
-            problem = f"{flag('index', name)} changes inner products ({type(transform).__name__})"
-            raise wrong_usage(problem, "leave that out; PCA and OPQ keep them")
+            raise wrong_usage(
+                f"{flag('index', name)} changes inner products ({type(transform).__name__})",
+                "leave that out; PCA and OPQ keep them",
+            )
         if isinstance(transform, faiss.PCAMatrix):
             transform.have_bias = False  # of the mean, which it subtracts
 
@@ -448,8 +459,10 @@ def open_index(folder: Path, options: SearchOptions) -> FaissRows:
         raise UserError(problem, f"name embeddings, or {remedy}").at(str(folder))
     if options.filter or options.save_index:
         name = flag("filter" if options.filter else "save_index")
-        problem = f"{name} needs the embeddings, not a saved index"
-        raise wrong_usage(problem, "name the .npy or JSONL files as the corpus")
+        raise wrong_usage(
+            f"{name} needs the embeddings, not a saved index",
+            "name the .npy or JSONL files as the corpus",
+        )
     refuse_pipe(str(path), "an index")
     try:
         path.open("rb").close()
@@ -459,8 +472,9 @@ def open_index(folder: Path, options: SearchOptions) -> FaissRows:
         raise cannot_read(error).at(str(path)) from None
     except (RuntimeError, MemoryError) as error:  # for a damaged size faiss asks for all memory
         reason = "larger than memory" if isinstance(error, MemoryError) else faiss_message(error)
-        problem = f"is damaged, or not an index (faiss: {reason})"
-        raise UserError(problem, again).at(str(path)) from None
+        raise UserError(f"is damaged, or not an index (faiss: {reason})", again).at(
+            str(path)
+        ) from None
     beside = folder / "rows.npy"
     if not beside.exists():
         return FaissRows(index)

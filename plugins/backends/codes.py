@@ -75,11 +75,10 @@ class Backend(plugin.Backend):
         binary = all(isinstance(part, BinaryRows) for part in parts)
         factor, others = candidates_factor(options, RESCORE_FACTORS["binary" if binary else "int8"])
         if others:
-            problem = (
-                f"{flag('parameters', options.parameters)}: codes take only {RESCORE_PARAMETER}"
+            raise wrong_usage(
+                f"{flag('parameters', options.parameters)}: codes take only {RESCORE_PARAMETER}",
+                f"{RESCORE_PARAMETER}=20 rescores 20 times as many rows as returned",
             )
-            remedy = f"{RESCORE_PARAMETER}=20 rescores 20 times as many rows as returned"
-            raise wrong_usage(problem, remedy)
         vectors = codes
         if options.rescore:  # most of these rows are never read
             vectors = EmbeddedCorpus(options.rescore).read(options, scan=False)

@@ -71,8 +71,10 @@ def add_rows(encoder: Encoder, settings: Any) -> None:
     Errors: `UserError` for a table of token vectors.
     """
     if isinstance(encoder.model, TableModel):
-        problem = "the model is a table of token vectors, which do not depend on their text"
-        raise UserError(problem, "start from a transformer")
+        raise UserError(
+            "the model is a table of token vectors, which do not depend on their text",
+            "start from a transformer",
+        )
     skipped = encoder.row_tokens.skipped
     if settings.skip_punctuation != bool(skipped):
         skipped = list(string.punctuation) if settings.skip_punctuation else []

@@ -368,8 +368,9 @@ def check_tokens(tokenizer: Any, in_place: bool) -> None:
         model = "T5 model such as CodeT5"
     if not is_known:
         flags = f"{flag('entity_weight', 0)} {flag('align_on', 'original')}"
-        problem = f"the model's tokenizer has no {token}"
-        raise UserError(problem, f"use a {model}, or align alone: {flags}")
+        raise UserError(
+            f"the model's tokenizer has no {token}", f"use a {model}, or align alone: {flags}"
+        )
 
 
 def prediction_head(settings: Any, model: Any) -> PredictionHead:

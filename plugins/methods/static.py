@@ -72,8 +72,10 @@ class Method(plugin.Method):
         from ._static import Distilled, distill_table, random_table
 
         if not len(spool) and not self.model:
-            problem = "without records there are no frequencies of words"
-            raise UserError(problem, f"give a file of texts, or {flag('model')}").at(spool.source)
+            raise UserError(
+                "without records there are no frequencies of words",
+                f"give a file of texts, or {flag('model')}",
+            ).at(spool.source)
         table = distill_table(self, spool) if self.model else random_table(self, spool)
         return Distilled(self, table)
 

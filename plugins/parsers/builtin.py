@@ -40,6 +40,8 @@ def open_parser(folder: Path) -> SpanParser:
     """Open the parser in a model folder. Errors: `UserError` if it holds no span parser."""
     metadata = read_metadata(folder) if has_metadata(folder) else {}
     if metadata.get("method") != METHOD:
-        problem = f"{flag('model', str(folder))} is not a model of a parser"
-        raise wrong_usage(problem, "name one that experiments.span_parser wrote")
+        raise wrong_usage(
+            f"{flag('model', str(folder))} is not a model of a parser",
+            "name one that experiments.span_parser wrote",
+        )
     return SpanParser.load(folder)

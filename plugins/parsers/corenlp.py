@@ -37,8 +37,9 @@ class Parser(plugin.Parser):
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            problem = f"{flag('url', self.url)} is not an address"
-            raise wrong_usage(problem, "write http://HOST:PORT")
+            raise wrong_usage(
+                f"{flag('url', self.url)} is not an address", "write http://HOST:PORT"
+            )
 
     def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree | UserError]:
         """Yield the tree of each text.
@@ -95,8 +96,9 @@ def tree_of(body: bytes, line: str) -> Tree | UserError:
         sentences: list[Mapping[str, Any]] = json.loads(body)["sentences"]
     except (ValueError, KeyError, TypeError):
         start = body[:60].decode("utf-8", "replace").strip()
-        problem = f"the CoreNLP server answers {start!r}, not JSON with trees"
-        raise UserError(problem, MODELS_REMEDY) from None
+        raise UserError(
+            f"the CoreNLP server answers {start!r}, not JSON with trees", MODELS_REMEDY
+        ) from None
     if not sentences or not isinstance(sentences[0].get("parse"), str):
         return UserError("the CoreNLP server finds no tree for the text", "leave the record out")
     try:

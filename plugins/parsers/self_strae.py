@@ -51,8 +51,7 @@ def open_encoder(folder: Path) -> TreeEncoder:
     metadata = read_metadata(folder) if has_metadata(folder) else {}
     method = registry.load("method", metadata["method"]) if metadata else None
     if not method or not issubclass(method, TreeSettings) or "tree" in method.needs:
-        problem = f"{flag('model', str(folder))} is not a model that makes trees"
-        raise wrong_usage(problem, remedy())
+        raise wrong_usage(f"{flag('model', str(folder))} is not a model that makes trees", remedy())
     model = method.load(folder, metadata)
     assert isinstance(model, TreeEncoder)
     return model.to(chosen_device(None)).eval()

@@ -208,8 +208,11 @@ def vector(record: Record, name: str = "embedding", dimensions: int = 0) -> arra
     if type(value) is not list or not value or not NUMBER_TYPES.issuperset(map(type, value)):
         # NaN and infinity are written as null
         predicate = "is not a list of numbers" if name in record else "is missing"
-        remedy = f"make embeddings with {program('encode')}, or search texts with "
-        raise UserError(f'field "{name}" {predicate}', remedy + flag("method", "bm25"))
+        raise UserError(
+            f'field "{name}" {predicate}',
+            f"make embeddings with {program('encode')}, or search texts with "
+            + flag("method", "bm25"),
+        )
     try:
         row = array("f", value)
     except OverflowError:  # an integer that is beyond float64 too
@@ -272,8 +275,10 @@ def read_matrix(path: str, *, fields: bool = False, scan: bool = True) -> Embedd
         if not kind:
             raise form_error
         # as quantize_embeddings of sentence-transformers returns
-        remedy = f"save the floats, or use {program('encode', quantize='int8')}"
-        raise UserError(f"holds {vectors.dtype} codes without their ranges", remedy).at(path)
+        raise UserError(
+            f"holds {vectors.dtype} codes without their ranges",
+            f"save the floats, or use {program('encode', quantize='int8')}",
+        ).at(path)
     read_files = {".npy", IDS_SUFFIX, DOC_IDS_SUFFIX, ROWS_SUFFIX}
     doc_ids, records = ids, list[Record]()
     if DOC_IDS_SUFFIX in present_files:

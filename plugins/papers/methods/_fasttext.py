@@ -108,8 +108,9 @@ class WordVectors(TorchModel):
             or (table.ndim, buckets.ndim) != (2, 1)
             or len(table) != len(words) + len(buckets)
         ):
-            problem = "its rows do not match the vocabulary and the buckets"
-            raise damage_error(problem, folder / WEIGHTS_FILE)
+            raise damage_error(
+                "its rows do not match the vocabulary and the buckets", folder / WEIGHTS_FILE
+            )
         return cls(settings, words, torch.from_numpy(table).float(), buckets.tolist())
 
 

@@ -32,8 +32,9 @@ class Adapter:
                 config = peft.LoraConfig(r=rank, lora_alpha=2 * rank, **kinds)
                 self.model = peft.get_peft_model(model, config)
         except ValueError:
-            problem = f"{flag('lora_rank')} needs a transformer"
-            raise UserError(problem, f"leave {flag('lora_rank')} out") from None
+            raise UserError(
+                f"{flag('lora_rank')} needs a transformer", f"leave {flag('lora_rank')} out"
+            ) from None
 
     def save(self, folder: Path) -> None:
         """Write the model with its adapter, as transformers loads it."""

@@ -277,8 +277,10 @@ def try_encoder(encoder: Encoder, folder: Path) -> Encoder:
             encoder.rows(first, "query") if encoder.part else encoder.embed(first)
             encoder.mixes_padding = mixes_padding(encoder)
     except (RuntimeError, LookupError) as error:  # as Funnel, whose layers halve the length
-        problem = f'the model {folder} cannot read the text "a": {error_summary(error)}'
-        raise UserError(problem, "use another model") from None
+        raise UserError(
+            f'the model {folder} cannot read the text "a": {error_summary(error)}',
+            "use another model",
+        ) from None
     except DAMAGE_ERRORS as error:
         raise loading_error(folder, error) from None
     encoder.tokenizing.truncation.drain()
@@ -413,8 +415,10 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
     """
     changes = {key: value for key, value in changes.items() if value is not None}
     if changes.get("pooling", "mean") not in POOLINGS:
-        problem = f"{flag('pooling', changes['pooling'])} is not {' or '.join(POOLINGS)}"
-        raise wrong_usage(problem, "name one of them")
+        raise wrong_usage(
+            f"{flag('pooling', changes['pooling'])} is not {' or '.join(POOLINGS)}",
+            "name one of them",
+        )
     folder = model_folder(name, offline=offline)
     if table := open_table(folder, changes):
         return table
@@ -434,8 +438,9 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
     else:
         model, metadata = _load_library_encoder(folder, changes)
     if metadata.get("part") and changes:
-        problem = f"{flag(min(changes))} is for models with an embedding of a whole text"
-        raise wrong_usage(problem, "leave it out")
+        raise wrong_usage(
+            f"{flag(min(changes))} is for models with an embedding of a whole text", "leave it out"
+        )
     if isinstance(model, nn.Module):  # a parser is not one
         model.eval()
     return model, metadata | {"folder": folder}

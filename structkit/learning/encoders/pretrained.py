@@ -94,13 +94,17 @@ def check_model(folder: Path) -> None:
         elif isinstance(value, list):
             waiting += [(name, each) for each in value]
         elif "activation" in name and re.match(r"torch\.(?!nn\.)", str(value)):
-            problem = f"the model {folder} has the {name} {value:.80}, which structkit never runs"
-            raise UserError(problem, "use a model with an activation of torch.nn")
+            raise UserError(
+                f"the model {folder} has the {name} {value:.80}, which structkit never runs",
+                "use a model with an activation of torch.nn",
+            )
         elif type(value) is int and value > (
             max(MAX_REPETITIONS, tensors) if REPEATED_PARTS.search(name) else MAX_SIZE
         ):
-            problem = f"has {name} {value:,}, which is not plausible for {tensors:,} weights"
-            raise damage_error(problem, folder / "config.json")
+            raise damage_error(
+                f"has {name} {value:,}, which is not plausible for {tensors:,} weights",
+                folder / "config.json",
+            )
 
 
 def check_weights(folder: Path, model: Any, loading: Mapping[str, Any]) -> None:
@@ -145,8 +149,9 @@ def _weights_error(folder: Path, problem: str) -> UserError:
 def check_tokenizer(folder: Path, tokenizer: Any, model: Any) -> None:
     """Raise for a tokenizer whose tokens, or types of tokens, the model cannot read."""
     if not tokenizer.is_fast:
-        problem = "the model's tokenizer has no tokenizer.json"
-        raise UserError(problem, "convert it with transformers")
+        raise UserError(
+            "the model's tokenizer has no tokenizer.json", "convert it with transformers"
+        )
     if not isinstance(tokenizer.model_max_length, int | float):
         raise ValueError(f"model_max_length is not a number: {tokenizer.model_max_length!r:.80}")
     rows = getattr(model.get_input_embeddings(), "num_embeddings", None)
@@ -159,8 +164,10 @@ def check_tokenizer(folder: Path, tokenizer: Any, model: Any) -> None:
         )
     types = tokenizer("a").get("token_type_ids") if callable(tokenizer) else None
     if any(types or ()) and "token_type_ids" in signature(model.forward).parameters:
-        problem = f"the model {folder} reads types of tokens, which structkit does not give it"
-        raise UserError(problem, "use another model")
+        raise UserError(
+            f"the model {folder} reads types of tokens, which structkit does not give it",
+            "use another model",
+        )
 
 
 def natural_length(tokenizer: Any, config: Any) -> int:

@@ -170,10 +170,10 @@ class EncoderSettings(GradientSettings):
         numbers = self.matryoshka.split(",")
         widths = tuple(int(each) for each in numbers if each.strip().isdecimal())
         if len(widths) < len(numbers) or 0 in widths or len({*widths}) < len(widths):
-            problem = (
-                f"{flag('matryoshka', self.matryoshka)} is no list of different numbers above 0"
+            raise wrong_usage(
+                f"{flag('matryoshka', self.matryoshka)} is no list of different numbers above 0",
+                "write 64,128,256",
             )
-            raise wrong_usage(problem, "write 64,128,256")
         return widths
 
     def with_teacher_scores(
@@ -189,8 +189,10 @@ class EncoderSettings(GradientSettings):
         self.prefixes  # noqa: B018 checked
         if self.lora_rank and self.tag_tokens:
             rank, tags = flag("lora_rank"), flag("tag_tokens")
-            problem = f"{rank} freezes the vectors of tokens, also the new ones of {tags}"
-            raise wrong_usage(problem, "leave one out")
+            raise wrong_usage(
+                f"{rank} freezes the vectors of tokens, also the new ones of {tags}",
+                "leave one out",
+            )
 
     def prepare(self, record: Record) -> Record:
         return self.with_teacher_scores(record, super().prepare(record))

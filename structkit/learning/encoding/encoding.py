@@ -224,8 +224,9 @@ class Encoding:
         self.window_records = WINDOW_TREES if has_many_rows else WINDOW_RECORDS
         _check_parts(encoder, settings)
         if settings.pool_factor and self.part != "tokens":
-            problem = f"{flag('pool_factor')} is for rows of tokens"
-            raise wrong_usage(problem, f"use {flag('rows', 'tokens')}")
+            raise wrong_usage(
+                f"{flag('pool_factor')} is for rows of tokens", f"use {flag('rows', 'tokens')}"
+            )
         # queries keep all their rows
         self.pool_factor = settings.pool_factor if settings.as_ == "document" else None
         encoder.read_at_most(settings.as_, settings.length)
@@ -399,8 +400,10 @@ class Encoding:
         """Return embeddings (inputs, dim), cut to `dimensions` and scaled if asked for."""
         model_dimensions = embeddings.shape[1]
         if self.dimensions and self.dimensions > model_dimensions:
-            problem = f"{flag('dimensions', self.dimensions)}: the model gives {model_dimensions}"
-            raise wrong_usage(problem, f"use at most {model_dimensions}")
+            raise wrong_usage(
+                f"{flag('dimensions', self.dimensions)}: the model gives {model_dimensions}",
+                f"use at most {model_dimensions}",
+            )
         embeddings = embeddings[:, : self.dimensions]
         if self.settings.normalize or (self.dimensions and self.metadata["normalize"]):
             return normalized(embeddings)
@@ -508,13 +511,14 @@ def _check_parts(model: Model, settings: EncodingSettings) -> None:
     """Raise for a length, or parts of texts, for which the model has no embeddings."""
     for name in ("length", "chunk"):
         if getattr(settings, name) and "chunk" not in model.parts:
-            problem = f"{flag(name)} is for models that read tokens"
-            raise wrong_usage(problem, "leave it out")
+            raise wrong_usage(f"{flag(name)} is for models that read tokens", "leave it out")
     needed = {"tokens": "tokens", **dict.fromkeys(NODE_ROWS, "nodes")}.get(settings.rows or "")
     if needed and needed not in model.parts:
         kind = needed.replace("nodes", "trees")
-        problem = f"{flag('rows', settings.rows)} needs a model of {kind}"
-        raise wrong_usage(problem, "leave it out, or name such a model")
+        raise wrong_usage(
+            f"{flag('rows', settings.rows)} needs a model of {kind}",
+            "leave it out, or name such a model",
+        )
 
 
 def embed_in_batches(engine: Engine, inputs: Sequence[Any], batch_tokens: int) -> Vectors:
@@ -537,8 +541,10 @@ def _already_open(settings: EncodingSettings) -> tuple[Engine, Record] | None:
         value = getattr(settings, name)
         default = EncodingSettings.__dataclass_fields__[name].default
         if value not in (default, getattr(model.settings, name)):
-            problem = f"{flag(name, value)} is not how the model {model} was loaded"
-            raise wrong_usage(problem, f"leave it out, or load the model with {flag(name)}")
+            raise wrong_usage(
+                f"{flag(name, value)} is not how the model {model} was loaded",
+                f"leave it out, or load the model with {flag(name)}",
+            )
     return model.opened
 
 
@@ -563,13 +569,16 @@ class EarlierEmbeddings:
     def __init__(self, path: str, run: Record, part: str) -> None:
         self.path, self.part = path, part
         if not path.endswith(".npy"):
-            problem = f"{flag('reuse', path)} is not a .npy file"
-            raise wrong_usage(problem, f"name a file that {program('encode')} wrote")
+            raise wrong_usage(
+                f"{flag('reuse', path)} is not a .npy file",
+                f"name a file that {program('encode')} wrote",
+            )
         self.old = read_matrix(path, fields=bool(part))
         earlier_run = self.old.meta.get("run") or {}
         if "hashes" not in earlier_run:
-            remedy = f"encode once without {flag('reuse')}"
-            raise UserError("holds no hashes of its texts", remedy).at(path)
+            raise UserError(
+                "holds no hashes of its texts", f"encode once without {flag('reuse')}"
+            ).at(path)
         # floats become this run's format; codes keep theirs
         earlier_settings = {"quantize": run.get("quantize"), **self.old.meta, **earlier_run}
         self.differing = differing_settings(run, earlier_settings)

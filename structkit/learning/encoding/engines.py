@@ -68,8 +68,10 @@ def _open_own(
     runtime, changes = choose_runtime(settings, device, runtimes), settings.changes
     if runtime and (settings.part == "tokens" or own_metadata(folder).get("part")):
         if settings.engine != "auto":
-            problem = f"{flag('engine', settings.engine)} computes no embeddings of tokens"
-            raise wrong_usage(problem, f"use {flag('engine', 'torch')}")
+            raise wrong_usage(
+                f"{flag('engine', settings.engine)} computes no embeddings of tokens",
+                f"use {flag('engine', 'torch')}",
+            )
         runtime = None
     given = {name: value for name, value in changes.items() if value is not None}
     if table := open_table(folder, given):
@@ -91,8 +93,10 @@ def _open_own(
     if made and (opened := _open_export(runtime, made, folder)):
         return opened
     if named:
-        problem = f"{flag('engine', settings.engine)} cannot compute this model: {why}"
-        raise UserError(problem, f"use {flag('engine', 'torch')}")
+        raise UserError(
+            f"{flag('engine', settings.engine)} cannot compute this model: {why}",
+            f"use {flag('engine', 'torch')}",
+        )
     return engine, metadata
 
 
@@ -119,8 +123,10 @@ def choose_runtime(
     if runtime := next((each for each in able if each.dtype == dtype), None):
         return runtime
     if engine != "auto":
-        problem = f"{flag('engine', engine)} takes no {flag('dtype', dtype)}"
-        raise wrong_usage(problem, f"use {flag('engine', 'torch')}")
+        raise wrong_usage(
+            f"{flag('engine', engine)} takes no {flag('dtype', dtype)}",
+            f"use {flag('engine', 'torch')}",
+        )
     return None
 
 

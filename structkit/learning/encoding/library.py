@@ -98,14 +98,18 @@ def open_library(
             model_kwargs={"use_safetensors": True},
         )
     if library.similarity_fn_name == "meanmaxsim":
-        problem = f"the model {folder} scores by meanmaxsim, the mean over a query's rows"
-        raise UserError(problem, "use a model that scores by maxsim, their sum")
+        raise UserError(
+            f"the model {folder} scores by meanmaxsim, the mean over a query's rows",
+            "use a model that scores by maxsim, their sum",
+        )
     engine = LibraryEngine(library)
     try:
         engine.token_rows(engine.model.inputs(["a"], "query"), "query")
     except Exception as error:  # of any of its modules
-        problem = f"sentence-transformers cannot encode with the model {folder}: {error!r:.200}"
-        raise UserError(problem, "use another model, or another version of that package") from None
+        raise UserError(
+            f"sentence-transformers cannot encode with the model {folder}: {error!r:.200}",
+            "use another model, or another version of that package",
+        ) from None
     return engine, plain_metadata("") | {
         **({"part": "tokens"} if engine.rows else {}),
         "normalize": isinstance(library[-1], Normalize),

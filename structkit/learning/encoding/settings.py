@@ -149,11 +149,15 @@ class EncodingSettings:
         if part:
             written.add("doc_id")
         if own := written.intersection(self.keep):
-            problem = f"{flag('keep', min(own))}: a field of that name is written for every text"
-            raise wrong_usage(problem, "rename the field")
+            raise wrong_usage(
+                f"{flag('keep', min(own))}: a field of that name is written for every text",
+                "rename the field",
+            )
         if several and (part or self.reuse):
             other = flag("rows" if self.rows else part or "reuse")
             raise wrong_usage(f"{other} takes one {flag('field')}", "encode each by itself")
         if self.chunk and self.length and self.chunk > self.length:
-            problem = f"{flag('chunk', self.chunk)} is more than {flag('length', self.length)}"
-            raise wrong_usage(problem, "use smaller chunks")
+            raise wrong_usage(
+                f"{flag('chunk', self.chunk)} is more than {flag('length', self.length)}",
+                "use smaller chunks",
+            )

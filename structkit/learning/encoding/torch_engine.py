@@ -74,8 +74,10 @@ class TorchEngine(Engine):
         """Open the model of a folder, and return it with its metadata."""
         model, metadata = open_model(name, offline=offline, **changes)
         if not isinstance(model, TorchModel):  # a parser is none
-            problem = f"a model of train {metadata['method']} gives no embeddings"
-            raise UserError(problem, "name an encoder, or a model of trees")
+            raise UserError(
+                f"a model of train {metadata['method']} gives no embeddings",
+                "name an encoder, or a model of trees",
+            )
         return cls(model, device, dtype), metadata
 
     def embeddings(self, inputs: Sequence[Any]) -> Vectors:
@@ -117,13 +119,17 @@ class TorchEngine(Engine):
                     # as Funnel, whose layers halve the states of an empty text to none
                     shortest = min(map(len, inputs))
                     sizes = f"{shortest} to {longest}" if shortest < longest else longest
-                    problem = f"the model cannot read a text of {sizes} tokens"
-                    raise UnreadableText(problem, "leave it out, or use another model") from None
+                    raise UnreadableText(
+                        f"the model cannot read a text of {sizes} tokens",
+                        "leave it out, or use another model",
+                    ) from None
             if self.model.device.type == "cuda":
                 torch.cuda.empty_cache()  # frees blocks of other sizes
             if size == 1:
-                problem = f"there is not enough memory for a text of {longest:,} tokens"
-                raise UnreadableText(problem, f"lower {flag('length')}, or use a smaller model")
+                raise UnreadableText(
+                    f"there is not enough memory for a text of {longest:,} tokens",
+                    f"lower {flag('length')}, or use a smaller model",
+                )
             size = -(-size // 2)
             self.fitting_tokens = size * longest
             say(
@@ -248,6 +254,6 @@ def _agreement(runtime: Runtime, folder: Path, notes: Record) -> float:
         return ExportedEncoder(runtime, folder, notes).agreement()
     except Exception as error:  # runtimes have no exception class for a processor's lack
         reason = " ".join(str(error).split())[-200:]
-        problem = f"it does not run here ({reason})"
-        remedy = f"use {flag('engine', 'torch')}"
-        raise UserError(problem, remedy) from None
+        raise UserError(
+            f"it does not run here ({reason})", f"use {flag('engine', 'torch')}"
+        ) from None

@@ -78,8 +78,9 @@ class WordSettings:
         """Return what was read, if it has a valid number of words for training."""
         words, most = len(found["words"]), self.max_words
         if words < self.min_words:
-            problem = f"there are fewer than {self.min_words} words: {words}"
-            raise UserError(problem, "leave the record out")
+            raise UserError(
+                f"there are fewer than {self.min_words} words: {words}", "leave the record out"
+            )
         if most and words > most:
             raise UserError(
                 f"there are more than {most:,} words ({flag('max_length')}): {words:,}",

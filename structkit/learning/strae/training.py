@@ -519,7 +519,8 @@ def _text_vectors(path: str, places: dict[str, int]) -> dict[int, Vectors]:
         except ValueError:
             vector = np.empty(0, np.float32)
         if not 0 < len(vector) == size or not np.isfinite(vector).all():
-            problem = f"is not a vector of {size or 'finite'} numbers"
-            raise UserError(problem, VECTORS_REMEDY).at(f"{path}:{number}")
+            raise UserError(f"is not a vector of {size or 'finite'} numbers", VECTORS_REMEDY).at(
+                f"{path}:{number}"
+            )
         vectors_by_place[place] = vector
     return vectors_by_place

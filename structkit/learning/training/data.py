@@ -45,8 +45,9 @@ def keep_fields(record: Record, needs: Sequence[str], optional: Sequence[str]) -
         if texts is None:
             continue
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            problem = f'field "{name}" is not a list of strings'
-            raise UserError(problem, 'write "negatives": ["…", "…"]')
+            raise UserError(
+                f'field "{name}" is not a list of strings', 'write "negatives": ["…", "…"]'
+            )
         kept[name] = texts
     return kept
 
@@ -65,12 +66,16 @@ def teacher_scores(record: Record, negatives: int) -> list[float]:
     count = 1 + negatives
     if not isinstance(scores, list) or len(scores) != count:
         content = f"{len(scores)} numbers" if isinstance(scores, list) else "no list of numbers"
-        problem = f'field "scores" holds {content}, not {count} for positive and negatives'
-        raise UserError(problem, f"make them again with {program('pair')} {flag('teacher')}")
+        raise UserError(
+            f'field "scores" holds {content}, not {count} for positive and negatives',
+            f"make them again with {program('pair')} {flag('teacher')}",
+        )
     for score in scores:
         if type(score) not in (int, float) or not math.isfinite(score):
-            problem = f'field "scores" holds {score!r:.40}, which is no finite number'
-            raise UserError(problem, "leave the record out, or score it again")
+            raise UserError(
+                f'field "scores" holds {score!r:.40}, which is no finite number',
+                "leave the record out, or score it again",
+            )
     return list(map(float, scores))
 
 
