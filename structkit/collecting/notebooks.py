@@ -25,7 +25,6 @@ SOURCE = re.compile(
 )
 SURROGATE = re.compile("[\ud800-\udfff]")  # alone, as the decoder joins pairs
 LINE_END = re.compile(r"\r\n?")
-HEADING_MARKS = ("#", "##", "###", "####", "#####", "######")
 IPYTHON_LINE = re.compile(r"\s*(?:%|!|\?|[\w.]+\?{1,2}\s*$)")
 # cell magics whose cell is in the language of the notebook; others name another one
 TRANSPARENT_MAGICS = frozenset(("capture", "prun", "time", "timeit"))
@@ -148,7 +147,7 @@ def _read_cell(cell: dict[str, Any], file_rows: _SourceRows) -> NotebookCell:
     if kind == "heading":  # of nbformat 3
         kind = "markdown"
         level = cell.get("level")
-        marks = next((marks for marks in HEADING_MARKS if level == len(marks)), "#")
+        marks = "#" * int(level) if level in range(1, 7) else "#"
         lines[0] = f"{marks} {lines[0]}"
     return NotebookCell(kind, list(zip(lines, rows, strict=True)))
 
