@@ -16,7 +16,6 @@ from structkit.structure.code import (
     CodeLanguage,
     DocComments,
     Outline,
-    Prepared,
     grammar_of,
     nested,
     spans_outside,
@@ -64,19 +63,6 @@ HIDDEN_COMMENT = (
 # the parameter of a block without others (Ruby 3.4), unless the text has names like it
 IT_PARAMETER = re.compile(r"it(?<![\w.:@$|]it)\b(?![?!:\w]|[ \t]*(?:[\"'({]|=(?![=~])|do\b|:\w))")
 OWN_IT = re.compile(r"\|(?:[^|\n]*\W)?it\b[^|\n]*\|(?!\|)|\bit\s*=(?![=~])|def it\b|->\s*\(?it\b")
-# a bare label is in capitals: `class <<self` begins none
-HEREDOC = re.compile(
-    r"""
-    << (?: (?P<indented>[~-]) | (?=["'`]?[A-Z]) )
-    (?P<quote>["'`]?) (?P<label>[A-Za-z_]\w*) (?P=quote)
-    """,
-    re.VERBOSE,
-)
-PRINTABLE_SIGN = re.compile(r"[!-~]")
-
-
-def _without_heredocs(data: bytes) -> Prepared:
-    return Prepared(plain_heredocs(data.decode("utf-8", "replace")).encode("utf-8", "replace"))
 
 
 class Language(CodeLanguage):
@@ -107,7 +93,6 @@ class Language(CodeLanguage):
         functions=("method", "singleton_method"),
         scopes={"class": "class", "module": "module"},
         around=("argument_list", "call"),  # `private def …`
-        prepare=_without_heredocs,
         comments=DocComments(
             begin=r"#(?!!)|=begin",
             gap="blank",
@@ -122,7 +107,7 @@ class Language(CodeLanguage):
     def names(self, text: str) -> list[Span]:
         spans = [
             (start, end)
-            for start, end in super().names(plain_heredocs(text))
+            for start, end in super().names(text)
             if text[start:end] not in KEYWORDS or _is_member(text, start, end)
         ]
         if " it" not in text or OWN_IT.search(text):
@@ -135,42 +120,3 @@ def _is_member(text: str, start: int, end: int) -> bool:
     if text.startswith(":", end) and not text.startswith("::", end):
         return True
     return text[max(0, start - 6) : start].endswith((".", "::", "def ", "alias "))
-
-
-def plain_heredocs(text: str) -> str:
-    r"""Return the text with blanks for heredocs that hold others; each place stays.
-
-    The grammar does not know heredocs inside heredocs.
-
-    >>> plain_heredocs("f <<~A\n #{<<~B}\n  b\n B\nA\ng")
-    'f <<~A\n        \n   \n  \nA\ng'
-    """
-    if "<<" not in text or "#{" not in text:
-        return text
-    lines = text.split("\n")
-    last = {line.strip(): row for row, line in enumerate(lines)}
-    open_: list[re.Match[str]] = []  # the next to end is the last one
-    outer = 0  # how many of them begin in code
-    first = 0  # row of the text of the one that is read
-    has_inner = False  # whether others are in it
-    for row, line in enumerate(lines):
-        ended = [at for at in (len(open_) - 1, outer - 1) if open_ and _ends(line, open_[at])]
-        if ended:
-            del open_[ended[0] :]
-            if len(open_) < outer:
-                if has_inner:
-                    lines[first:row] = [PRINTABLE_SIGN.sub(" ", each) for each in lines[first:row]]
-                outer, first, has_inner = len(open_), row + 1, False
-        elif not open_ or open_[-1]["quote"] != "'":
-            starts = [each for each in HEREDOC.finditer(line) if last.get(each["label"], 0) > row]
-            if not open_:
-                outer, first, has_inner = len(starts), row + 1, False
-            elif starts:
-                has_inner = True
-            open_ += reversed(starts)
-    return "\n".join(lines)
-
-
-def _ends(line: str, heredoc: re.Match[str]) -> bool:
-    """Return whether a line ends a heredoc."""
-    return heredoc["label"] == (line.strip() if heredoc["indented"] else line.rstrip("\r"))
