@@ -96,23 +96,6 @@ def _with_items(data: bytes) -> Prepared:
     return Prepared(bytes(seen))
 
 
-# words of generators, which the grammar lacks
-GENERATOR = re.compile(
-    rb"(?P<start>^[ \t]*+)?\bgen(?=\s++(?:(?:unsafe\s++)?+(?P<function>fn)|move)\b|\s*+\{)",
-    re.MULTILINE,
-)
-
-
-def _without_generators(data: bytes) -> bytes:
-    """Return code without the word `gen`; an item that begins with it begins in its place."""
-
-    def instead(match: re.Match[bytes]) -> bytes:
-        begins = match["start"] is not None and match["function"]
-        return match[0][:-3] + (b"pub" if begins else b"   ")
-
-    return GENERATOR.sub(instead, data)
-
-
 class Language(CodeLanguage):
     """Every name; `types` adds the names of types.
 
@@ -141,7 +124,6 @@ class Language(CodeLanguage):
         grammar,
         functions=("function_item",),
         prepare=_with_items,
-        repair=_without_generators,
         heads=re.compile(rb"\b(?:(?P<container>impl|mod|trait)|fn|struct|enum|union)\b"),
         scopes=named_scopes("{}_item", "struct enum union trait impl type")
         | {"mod_item": "module", "macro_definition": "macro"},
