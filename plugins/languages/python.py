@@ -10,8 +10,6 @@ import tree_sitter
 
 from structkit.structure import Span
 from structkit.structure.code import (
-    OPAQUE_FLAGS,
-    TO_SPACES,
     CodeLanguage,
     DocComments,
     Outline,
@@ -76,39 +74,6 @@ def _documentation(definition: tree_sitter.Node) -> str:
     return inspect.cleandoc(found[1]).strip() if found else ""
 
 
-OPAQUE_OR_BRACKET = re.compile(
-    b"|".join((*OPAQUE, rb"[()\[\]{}]|\n[ \t]*(?=[^\s#])")), OPAQUE_FLAGS
-)
-
-
-def _with_indents(data: bytes) -> bytes:
-    """Return code without what is in brackets with a line that is indented less than the statement.
-
-    After an operator, the grammar takes such a line for the end of the block.
-    """
-    seen = bytearray(data)
-    indent, start, depth, less = 0, 0, 0, False
-    for piece in OPAQUE_OR_BRACKET.finditer(data):
-        match piece[0][:1]:
-            case b"\n" if depth:
-                less |= len(piece[0]) <= indent
-            case b"\n":
-                indent = len(piece[0]) - 1
-            case b"(" | b"[" | b"{":
-                start, depth = start if depth else piece.end(), depth + 1
-            case b")" | b"]" | b"}" if depth:
-                depth -= 1
-                head = data[data.rfind(b"\n", 0, start) + 1 : start + 1].strip()
-                if less and not depth and head not in (b'("', b"('"):  # no docstring
-                    inside = data[start : piece.start()].translate(TO_SPACES)
-                    if inside.startswith(b"\n"):  # no room for a name, but a call may be empty
-                        seen[start - 1 : piece.end()] = b"(%b)" % inside
-                    else:
-                        seen[start : piece.start()] = b"_" + inside[1:]
-                less &= depth > 0
-    return bytes(seen)
-
-
 class Language(CodeLanguage):
     """Every name, as the standard tokenizer finds it; soft keywords only where they are names.
 
@@ -140,7 +105,6 @@ class Language(CodeLanguage):
         comments=DocComments(docstring=_documentation),
         around=("decorated_definition",),
         keywords=keyword.kwlist,
-        repair=_with_indents,
     )
 
     def docstring(self, text: str) -> Span | None:

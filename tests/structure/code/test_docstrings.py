@@ -62,27 +62,6 @@ def test_pair_cuts_what_is_a_docstring_and_nothing_else(head, string, documents)
         assert text == left
 
 
-# lines in brackets that are indented less than the statement, in a method before another
-INDENTS = [
-    "g(1 +\n2)",
-    '{"a":\n1, "b": [y for y in\nz]}',
-    "a[1 -\n2] = b[\nc]",
-    'self.sql(\n"select (%s" %\nname)',
-    "(a if b else\n# (\nc)",
-    'g(a.\nb, """(\n""", not\n  c)',
-    "(\na or\nb).c",
-    "g(1 +\r\n2)",
-]
-
-
-@pytest.mark.parametrize("statement", INDENTS)
-def test_a_line_in_brackets_ends_no_function(statement):
-    head = 'class A:\n    def f(self, a=(1 |\n2)) -> b[c or\nd]:\n        """Adds."""\n        '
-    text = head + statement + "\n        return x\n\n    @dec(a and\nb)\n    def g(self): pass\n"
-    assert expected(text) == documented(text)
-    assert ["f", "g"] == [each[0] for each in documented(text)]
-
-
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore::SyntaxWarning", "ignore::DeprecationWarning")
 def test_functions_of_the_standard_library_are_those_of_ast():
