@@ -121,12 +121,7 @@ ARGUMENT = re.compile(
 CONVERSION = re.compile(r"\boperator\s+\w")  # to a type, whose name may be qualified
 # … of Doxygen: comments about the code before them, the ends of groups, and what belongs elsewhere
 TRAILING_COMMENT = r"/[*/][*!/]<|/\*[*!]\s*[@\\][{}]\s*\*/|//[/!]\s*[@\\][{}]"
-OTHER_SUBJECT = (
-    r"(?m)^[ \t*/!]*[@\\](?:addtogroup|category|class|concept|def|defgroup|dir|enum|example|file"
-    r"|headerfile|interface|mainpage|module|name|namespace|package|page|property|protocol|struct"
-    r"|typedef|union|var|weakgroup|fn(?P<signature>.*))\b"
-)
-DOCUMENTATION = DocComments(r"//|/\*", skip=TRAILING_COMMENT, elsewhere=OTHER_SUBJECT)
+DOCUMENTATION = DocComments(r"//|/\*", skip=TRAILING_COMMENT)
 Edit = tuple[int, int, bytes]  # from, to, and the replacement at the start: the rest is blank
 
 

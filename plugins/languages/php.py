@@ -9,9 +9,7 @@ read as if inside a class.
 """
 
 import re
-from collections.abc import Iterator
 
-import tree_sitter
 import tree_sitter_php
 
 from structkit.structure import Span
@@ -22,7 +20,6 @@ from structkit.structure.code import (
     DocComments,
     Grammar,
     Outline,
-    is_comment,
     named_scopes,
     nested,
 )
@@ -99,17 +96,6 @@ GRAMMAR, FILE_GRAMMAR = (
 AFTER_ENUM_CASE = re.compile(r"\s*(?:;|=(?!=))")
 
 
-def _among_attributes(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
-    """Yield the comments among and after the attributes that a definition begins with."""
-    for child in node.children:
-        if child.type == "attribute_list":
-            yield from filter(is_comment, child.children)
-        elif is_comment(child):
-            yield child
-        elif not child.type.endswith("_modifier") and child.is_named:
-            return
-
-
 OUTLINE = Outline(
     FILE_GRAMMAR,
     functions=("function_definition", "method_declaration body: (_)", "property_hook body: (_)"),
@@ -121,7 +107,6 @@ OUTLINE = Outline(
     comments=DocComments(
         begin=r"/\*\*\s",
         gap="any",
-        among_attributes=_among_attributes,
         file_start=("php_tag",),
     ),
     names={"property_declaration": "property_element", "property_hook": "name"},

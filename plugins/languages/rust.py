@@ -16,12 +16,10 @@ from structkit.structure.code import (
     DocComments,
     Outline,
     Prepared,
-    from_bytes,
     grammar_of,
     named_scopes,
     nested,
     overwrite,
-    parse,
 )
 
 KEYWORDS = """
@@ -50,13 +48,11 @@ OPAQUE = (
     rb"(?:(?<!\w)b)?'(?:\\[^\n][^'\n]*|[^'\\\n])[\x80-\xbf]*'",
 )
 DOC_ATTRIBUTE = r'#!?\[\s*doc\s*=\s*(?:r(#*)"([^\0]*?)"\1|"((?:\\[^\0]|[^\\"])*)")\s*\]'
-INNER_DOC_COMMENT = re.compile(r"//!|/\*!")
 COMMENTS = DocComments(
     begin=r"///(?!/)|/\*\*(?![*/])",
     gap="any",
     every=True,
     attribute=DOC_ATTRIBUTE,
-    inner=INNER_DOC_COMMENT.pattern,
 )
 # a macro that begins with an item, as `cfg_if!` and `proptest!`
 MACRO_OF_ITEMS = re.compile(
@@ -131,17 +127,6 @@ class Language(CodeLanguage):
         names={"impl_item": "type"},
         keywords=KEYWORDS,
     )
-
-    def docstring(self, text: str) -> Span | None:
-        """Return the span of the documentation at the start of the first function's body."""
-        if not INNER_DOC_COMMENT.search(text):
-            return None
-        data = text.encode("utf-8")
-        items = parse(self.grammar.parser, data).root_node.named_children
-        function = next((item for item in items if item.type == "function_item"), None)
-        inside = COMMENTS.inside_body(function) if function else []
-        span = [(inside[0].start_byte, inside[-1].end_byte)] if inside else []
-        return next(iter(from_bytes(text, data, span)), None)
 
     def names(self, text: str) -> list[Span]:
         """Return every name; a primitive type at the start of a path is none."""

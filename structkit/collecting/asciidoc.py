@@ -75,7 +75,7 @@ class AsciiDocPage(Page):
                 continue
             elif may_begin and (title := self._title_at(row)):
                 level, text, last_row = title
-                self._add_title(Heading(level, text, row, above))
+                self._add_title(level, text, row, above)
                 above = ""
             elif BLOCK_BORDER.match(line):
                 border = "```" if line.startswith("```") else line
@@ -104,16 +104,16 @@ class AsciiDocPage(Page):
             return None
         return UNDERLINE_SIGNS.index(under[1]) + 1, line, row + 1
 
-    def _add_title(self, found: Heading) -> None:
-        """Add a title of a section, whose anchor is still the attributes above it."""
-        explicit = ANCHOR.search(found.anchor) or ANCHOR.search(found.text)
-        text = self._plain(found.text)
+    def _add_title(self, level: int, marked: str, row: int, attributes: str) -> None:
+        """Add a title of a section, below its attributes."""
+        explicit = ANCHOR.search(attributes) or ANCHOR.search(marked)
+        text = self._plain(marked)
         is_top, self._at_top = self._at_top, False
-        if found.level == 1 and is_top:
+        if level == 1 and is_top:
             self._title = text
             return
         anchor = explicit[explicit.lastindex or 0] if explicit else self._section_id(text)
-        self.headings.append(Heading(found.level, text, found.start, anchor))
+        self.headings.append(Heading(level, text, row, anchor))
 
     def _plain(self, text: str) -> str:
         """Return a text of a line without anchors, marks and macros, attributes replaced."""

@@ -3,14 +3,9 @@
 Tests: tests/collecting/test_naming.py.
 """
 
-import re
 import unicodedata
 from collections import Counter
 
-# letters to GitHub, though Unicode's tables have them among symbols
-CIRCLED_LETTER = re.compile(
-    "[\u24b6-\u24e9\U0001f130-\U0001f149\U0001f150-\U0001f169\U0001f170-\U0001f189]"
-)
 KEPT_CATEGORIES = ("Nd", "Nl", "Pc")  # beside all letters and marks
 
 
@@ -60,4 +55,4 @@ def _is_kept(sign: str) -> bool:
     if sign.isalpha() or sign in " -_":
         return True
     category = unicodedata.category(sign)
-    return category[0] == "M" or category in KEPT_CATEGORIES or bool(CIRCLED_LETTER.match(sign))
+    return category[0] == "M" or category in KEPT_CATEGORIES

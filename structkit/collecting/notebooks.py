@@ -146,7 +146,7 @@ def _read_cell(cell: dict[str, Any], file_rows: _SourceRows) -> NotebookCell:
     kind = cell["cell_type"]
     if kind == "heading":  # of nbformat 3
         kind = "markdown"
-        level = cell.get("level")
+        level = cell.get("level", 1)
         marks = "#" * int(level) if level in range(1, 7) else "#"
         lines[0] = f"{marks} {lines[0]}"
     return NotebookCell(kind, list(zip(lines, rows, strict=True)))

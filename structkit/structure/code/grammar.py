@@ -226,9 +226,7 @@ class Grammar:
         for pattern in self._nameless[types]:
             if holes := [match.span() for match in pattern.finditer(text)]:
                 spans = spans_outside(spans, holes)
-        if any(map(text.__contains__, barred)):
-            return [span for span in spans if text[span[0] : span[1]] not in barred]
-        return spans
+        return [span for span in spans if text[span[0] : span[1]] not in barred]
 
     def _parse(self, text: str, data: bytes) -> tuple[tree_sitter.Tree, int]:
         """Return the tree of a text, and where the text starts in it.

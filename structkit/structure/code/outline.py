@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import takewhile
 from typing import Literal
 
 import tree_sitter
@@ -49,7 +48,6 @@ QUOTED_KEY = re.compile(
     """,
     re.VERBOSE,
 )
-IDENTIFIER = re.compile(r"~?\w+")
 RULER_LINE = re.compile(r"^[ \t]*[-=*#~_/+]{3,}[ \t]*$\n?", re.MULTILINE)
 
 # no code: a query takes time quadratic in the length of such a run
@@ -102,8 +100,12 @@ class Definition:
     @property
     def label(self) -> str:
         """Its kind and name, as in the scope of its contents."""
-        name = f"{self.owner}.{self.name}" if self.owner else self.name
-        return f"{self.kind} {name}"
+        return f"{self.kind} {self.own_path}"
+
+    @property
+    def own_path(self) -> str:
+        """Its name, after the type of a method that is defined outside it."""
+        return f"{self.owner}.{self.name}" if self.owner else self.name
 
     @cached_property
     def top(self) -> int:
@@ -118,10 +120,7 @@ class Definition:
     @cached_property
     def path(self) -> str:
         """Its name after the names of its containers: `A.f`."""
-        names: list[str] = []
-        for definition in (*self.outer, self):
-            names += filter(None, (definition.owner, definition.name))
-        return ".".join(names)
+        return ".".join(definition.own_path for definition in (*self.outer, self))
 
 
 @dataclass(frozen=True)
@@ -143,11 +142,7 @@ class DocComments:
     between: Collection[str] = ()  # kinds that may come between, as ATTRIBUTES may
     attribute: str = r"(?!)"  # an attribute that is documentation: its text is the last group
     hidden: str = ""  # parts of a comment that are no documentation
-    elsewhere: str = r"(?!)(?P<signature>)"  # that the comment is about something else
     file_start: Collection[str] = ("hash_bang_line",)  # may precede a file's comment
-    # the comments between and after attributes, where these are in the definition
-    among_attributes: Callable[[tree_sitter.Node], Iterator[tree_sitter.Node]] | None = None
-    inner: str = ""  # a pattern: how comments inside the body begin that document the function
     overloads: Collection[str] = ()  # kinds of signatures that may have the comment
     docstring: Callable[[tree_sitter.Node], str] | None = None
 
@@ -156,9 +151,7 @@ class DocComments:
         if self.docstring:
             return self.docstring(definition.node)
         (trivia, before), row = definition.leading, definition.whole.start_point.row
-        if self.among_attributes:
-            trivia = [*self.among_attributes(definition.node)][::-1] + trivia
-        elif not self.every:  # a comment before the attributes
+        if not self.every:  # a comment before the attributes
             attributes = [at for at, node in enumerate(trivia, 1) if node.type in ATTRIBUTES]
             if attributes:
                 trivia, row = trivia[attributes[-1] :], definition.row
@@ -169,21 +162,10 @@ class DocComments:
         is_first = before is None or before.type in self.file_start
         if comments and is_first and self._is_of_file(trivia, comments):
             return ""
-        if self.inner:
-            comments += map(_text, self.inside_body(definition.node))
         text = "\n".join(comments)
-        about = re.search(self.elsewhere, text)
-        if about and definition.name not in IDENTIFIER.findall(about["signature"] or ""):
-            return ""
         if self.hidden:
             text = re.sub(self.hidden, "", text)
         return comment_text(text, self.marks, self.markup)
-
-    def inside_body(self, node: tree_sitter.Node) -> list[tree_sitter.Node]:
-        """Return the comments at the start of a function's body that document it."""
-        body = node.child_by_field_name("body")
-        comments = takewhile(is_comment, body.named_children if body else ())
-        return [comment for comment in comments if re.match(self.inner, _text(comment))]
 
     def leading(self, node: tree_sitter.Node, last: LastNode | None = None) -> Leading:
         """Return the comments and attributes before a node; `last` is that of the outline."""
@@ -203,12 +185,8 @@ class DocComments:
     ) -> tree_sitter.Node:
         """Return the node with which the code of a definition begins: an attribute, or itself.
 
-        If attributes and documentation mix, attributes after the documentation are part of it.
+        If attributes and documentation mix, it begins behind the documentation.
         """
-        for comment in self.among_attributes(node) if self.among_attributes else ():
-            if re.match(self.begin, _text(comment)):
-                after = comment.next_sibling or (comment.parent and comment.parent.next_sibling)
-                node, leading = after or node, []
         for other in leading:
             begin = self.begin if is_comment(other) else self.attribute
             if self.every and re.match(begin, _text(other)):
@@ -229,7 +207,7 @@ class DocComments:
                     yield re.sub("^", "///", match[match.lastindex or 0], flags=re.M)
                     if not self.every:
                         return
-                elif found and not self.every and not self.among_attributes:
+                elif found and not self.every:
                     return
             elif re.match(self.begin, text) and not re.match(self.skip, text):
                 is_block = text.startswith("/*") and not self.every
@@ -338,12 +316,13 @@ class Outline:
 
     def parse(self, text: str, data: bytes) -> ParsedText:
         """Parse a text, whose bytes are `data`."""
-        is_other = self.other is not None and re.search(self.other[0], text) is not None
-        grammar = self.other[1] if self.other and is_other else self.grammar
+        grammar = self.grammar
+        if self.other and re.search(self.other[0], text):
+            grammar = self.other[1]
         plain = line_feeds(data)
         prepared = self.prepare(plain) if self.prepare else Prepared(plain)
         tree = whole = grammar.parser.parse(prepared.data)
-        query = self._queries[is_other]
+        query = self._queries[grammar]
         if tree.root_node.has_error:
             tree, whole = self._repaired(tree, prepared.data, grammar, query)
         return ParsedText(self, data, whole, tree, query, prepared.names)
@@ -368,7 +347,7 @@ class Outline:
         return tree, tree
 
     @cached_property
-    def _queries(self) -> list[tree_sitter.Query]:
+    def _queries(self) -> dict[Grammar, tree_sitter.Query]:
         grammars = [self.grammar]
         if self.other:
             grammars.append(self.other[1])
@@ -377,7 +356,7 @@ class Outline:
         ]
         patterns += [f"({node}) @{kind}" for node, kind in self.scopes.items()]
         source = "\n".join(patterns)
-        return [tree_sitter.Query(grammar.language, source) for grammar in grammars]
+        return {grammar: tree_sitter.Query(grammar.language, source) for grammar in grammars}
 
 
 def _function_count(tree: tree_sitter.Tree, query: tree_sitter.Query) -> int:

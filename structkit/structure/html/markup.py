@@ -13,9 +13,9 @@ from typing import NamedTuple
 from structkit.structure import Span
 from structkit.structure.html.tags import HEADINGS, SEPARATORS
 
-SILENT_RAW = frozenset(("script", "style", "iframe", "noembed", "noframes", "noscript", "xmp"))
+SILENT_RAW = frozenset(("script", "style", "iframe", "noembed", "noframes", "noscript"))
 # their content is text, a `<` in it included
-PLAIN_RAW = frozenset(("title", "textarea", "plaintext"))
+PLAIN_RAW = frozenset(("title", "textarea", "plaintext", "xmp"))
 RAW_ELEMENTS = SILENT_RAW | PLAIN_RAW
 FOREIGN_ELEMENTS = frozenset(("svg", "math"))  # in which CDATA sections are text
 # elements whose start tag opens them in HTML, and which the parser takes as closed after `/>`

@@ -61,16 +61,13 @@ class PageText:
         some_unseen = UNSEEN_SIGN.search(html) is not None
         # how many elements are open, at least, in one that hides its text, or its headings; or 0
         hiding = unseen = at = 0
-        before = ""
         for number, (name, start, end, _) in enumerate(self.tags):
             if not hiding:
                 if at < start:
                     self._add(at, entities.unescape(html[at:start]))
                 if name == CDATA_START:
                     self._add(start, html[start + len(CDATA_START) : end].removesuffix("]]>"))
-                elif not name and before == "xmp":
-                    self._add(start, html[start:end])
-            at, before = end, name
+            at = end
             if name in SEPARATING_TAGS:
                 self._space = " "
             if name[:1] == "/":

@@ -24,7 +24,6 @@ from structkit.structure.html.tags import (
     is_for_the_eye,
 )
 
-SPECIAL_ELEMENTS = ("pre", "title")
 # this prefix keeps the parser from putting a paragraph around text, and from XHTML's rules
 DOCUMENT_PREFIX = b"<html><body>"
 
@@ -230,8 +229,12 @@ class Builder:
             code, kind, _ = event
             if code is START_KEPT:
                 add(event)
-                if kind.name in SPECIAL_ELEMENTS:
-                    self._special(stream, kind)
+                if kind.name == "pre":
+                    self.pre += 1
+                    self.space = ""
+                elif kind.name == "title" and self.drawings:  # that of a drawing is not shown
+                    self.pending.pop()
+                    _skip(stream, (START_KEPT, END_KEPT), kind)
             elif code is END_KEPT:
                 self._end(kind)
             elif code is END_AND_START:
@@ -371,15 +374,6 @@ class Builder:
         if direct:
             self.elements.append((start, len(self.tokens)))
         self.tokens.append(kind.end)
-
-    def _special(self, stream: Iterator[Any], kind: TagKind) -> None:
-        """Take the start of <pre> or <title>."""
-        if kind.name == "pre":
-            self.pre += 1
-            self.space = ""
-        elif self.drawings:  # the title of a drawing is not shown
-            self.pending.pop()
-            _skip(stream, (START_KEPT, END_KEPT), kind)
 
     def _other(self, stream: Iterator[Any], event: Event) -> None:
         """Take a tag that is not kept."""
