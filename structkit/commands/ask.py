@@ -374,7 +374,8 @@ def with_questions(settings: Settings) -> Settings:
         if not (instead or "/" in target) and all(len(word.split()) == 1 for word in words):
             remedy = f"name a folder, or quote the question: {program('ask', ' '.join(words))}"
         raise UserError("does not exist", remedy).at(target)
-    while questions[not instead :] and os.path.exists(questions[0]):
+    needed = 0 if instead else 1
+    while len(questions) > needed and os.path.exists(questions[0]):
         also, questions = (*also, questions[0]), questions[1:]
     if instead:
         return replace(settings, also=also, questions=questions)
