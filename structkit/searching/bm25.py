@@ -124,19 +124,21 @@ class Postings:
         words = sorted({word for part, _ in parts for word in part.words})
         number_of = {word: place for place, word in enumerate(words)}
         sizes = np.zeros(len(words), np.int64)
-        own = list[IntArray]()  # the numbers of each part's words
+        places_and_sizes = list[tuple[IntArray, IntArray]]()  # of each part's words
         for part, numbers in parts:
-            own.append(np.fromiter(map(number_of.__getitem__, part.words), np.int64))
-            sizes[own[-1]] += part.sizes_among(numbers)
+            own = np.fromiter(map(number_of.__getitem__, part.words), np.int64)
+            added = part.sizes_among(numbers)
+            sizes[own] += added
+            places_and_sizes.append((own, added))
         ends = np.cumsum(sizes)
         free = ends - sizes  # the place of each word's next posting
         documents, counts = (np.empty(sizes.sum(), np.int32) for _ in range(2))
-        for (part, numbers), names in zip(parts, own, strict=True):
+        for (part, numbers), (own, added) in zip(parts, places_and_sizes, strict=True):
             here = numbers[part.documents]
-            kept, more = here >= 0, part.sizes_among(numbers)
-            places = np.arange(more.sum()) + (free[names] - (np.cumsum(more) - more)).repeat(more)
+            kept, firsts = here >= 0, np.cumsum(added) - added
+            places = np.arange(added.sum()) + (free[own] - firsts).repeat(added)
             documents[places], counts[places] = here[kept], part.counts[kept]
-            free[names] += more
+            free[own] += added
         used = np.flatnonzero(sizes)
         starts = np.concatenate(([0], ends[used]))
         lengths = scatter_rows([(part.lengths, numbers) for part, numbers in parts])
