@@ -1,14 +1,18 @@
-"""AsciiDoc to pages and sections, by the rules of Asciidoctor.
+"""AsciiDoc to pages, sections and rows of tables, by the rules of Asciidoctor.
 
 Tests: tests/collecting/test_asciidoc.py.
 """
 
 import re
 from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from structkit.collecting.naming import UniqueNames
 from structkit.collecting.pages import GlossaryEntry, Heading, Page
+from structkit.structure.html.tables import HtmlTable, TableCell, TableRow
 
 TITLE = re.compile(r"(={1,6}|#{1,6})\s+(\S.*)")
 UNDERLINE = re.compile(r"([=~^+-])\1+$")
@@ -46,6 +50,28 @@ TEXT_MARKS = re.compile(r"[`*]|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)")
 NOT_IN_ID = re.compile(r"[^ \w.-]| -- |\b--\b")  # a dash is no sign
 LIST_TERM = re.compile(r"\s*(\S.*?)::(?:\s+(\S)|$)")
 IN_LIST = re.compile(r"\s|[*.-]+\s|\d+\.\s|\+$")  # how a line begins that does not end a list
+# the border before a cell, with how often the cell is repeated, or its columns and rows
+CELL = re.compile(
+    r"""
+    (?: (?<!\S)
+        (?: (\d+)\* | (\d*) (?: \.(\d+) )? \+ )?
+        [<^>]? (?: \.[<^>] )? [a-z]?              # alignment, style
+      | (?<!\\)
+    )\|
+    """,
+    re.X,
+)
+COLUMNS = re.compile(r"cols=[\"']?(?:(\d+)\*|([^\"'\]]*))")
+MAX_COLUMNS = 100
+
+
+@dataclass
+class _TableLines:
+    """Lines of a table between its borders, and the attributes above it."""
+
+    start: int
+    end: int
+    attributes: str
 
 
 class AsciiDocPage(Page):
@@ -58,10 +84,11 @@ class AsciiDocPage(Page):
         self._attributes: dict[str, str] = {}
         self.headings: list[Heading] = []  # of sections
         self._prose: list[int] = []  # lines outside of blocks
+        self._table_lines: list[_TableLines] = []
         self._read()
 
     def _read(self) -> None:
-        """Find titles, and the prose between blocks."""
+        """Find titles, tables, and the prose between blocks."""
         border = ""  # that ends the open block
         above = ""  # attributes of the next block
         may_begin = True  # whether a title can stand here, and not in a paragraph
@@ -71,6 +98,8 @@ class AsciiDocPage(Page):
             if border:
                 if line == border:
                     border = ""
+                    if self._table_lines:
+                        self._table_lines[-1].end = min(row, self._table_lines[-1].end)
             elif row == last_row:
                 continue
             elif may_begin and (title := self._title_at(row)):
@@ -80,6 +109,8 @@ class AsciiDocPage(Page):
             elif BLOCK_BORDER.match(line):
                 border = "```" if line.startswith("```") else line
                 self._at_top = False
+                if line.startswith("|"):
+                    self._table_lines.append(_TableLines(row + 1, len(self.lines), above))
                 above, may_begin = "", True
             elif ABOUT_NEXT_BLOCK.match(line):
                 above, may_begin = above + line, True
@@ -159,3 +190,58 @@ class AsciiDocPage(Page):
             else:
                 has_text = has_text or bool(line.strip())
         return entries
+
+    def _tables(self) -> Iterator[HtmlTable]:
+        return map(self._table, self._table_lines)
+
+    def _table(self, lines: _TableLines) -> HtmlTable:
+        """Return a table: cells fill row after row, however many stand in a line."""
+        cells = self._cells(lines)
+        first_line = [cell for row, cell in cells if row == cells[0][0]]
+        declared = COLUMNS.search(lines.attributes)
+        if declared:
+            columns = int(declared[1] or declared[2].count(",") + 1)
+        else:
+            columns = sum(cell.columns for cell in first_line)
+        below_first = self.lines[lines.start + 1 : lines.start + 2]
+        is_implicit = bool(cells) and cells[0][0] == lines.start and below_first == [""]
+        has_header = "header" in lines.attributes or is_implicit
+        table = HtmlTable(TableCell(), [])
+        hanging = 0  # columns of a row that belong to cells of rows above …
+        changes = Counter[int]()  # … and how many begin or end at each row
+        width = columns
+        for row, cell in cells:
+            if width >= columns:
+                is_header = has_header and not table.rows
+                table.rows.append(TableRow("", row, row, [], head=is_header))
+                hanging += changes[len(table.rows)]
+                width = hanging
+            current = table.rows[-1]
+            current.end = row + 1
+            current.cells.append(replace(cell, text=self._plain(cell.text), header=current.head))
+            width += cell.columns
+            changes[len(table.rows) + 1] += cell.columns
+            changes[len(table.rows) + cell.rows] -= cell.columns
+        return table
+
+    def _cells(self, lines: _TableLines) -> list[tuple[int, TableCell]]:
+        """Return the cells between the borders of a table, each with its line."""
+        cells: list[tuple[int, TableCell]] = []
+        current: list[TableCell] = []  # several if it is repeated
+        for row in range(lines.start, lines.end):
+            line = self.lines[row]
+            at = 0
+            for border in CELL.finditer(line):
+                _append(current, line[at : border.start()])
+                times, columns, rows = (max(1, int(number or 1)) for number in border.groups())
+                cell = TableCell(columns=min(columns, MAX_COLUMNS), rows=rows)
+                current = [replace(cell) for _ in range(min(times, MAX_COLUMNS))]
+                cells += [(row, each) for each in current]
+                at = border.end()
+            _append(current, line[at:])
+        return cells
+
+
+def _append(cells: list[TableCell], text: str) -> None:
+    for cell in cells:
+        cell.text += " " + text.replace("\\|", "|")

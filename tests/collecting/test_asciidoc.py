@@ -1,4 +1,4 @@
-"""AsciiDoc: titles and ids as Asciidoctor 2.0.23 finds them, lists of terms."""
+"""AsciiDoc: titles and ids as Asciidoctor 2.0.23 finds them, lists of terms, rows of tables."""
 
 import json
 
@@ -94,6 +94,40 @@ def test_text_of_titles():
     text = ":name: Kettle\n\n== {name} {no}: see link:a.html[*the* page], <<b,that>> and C++"
     [heading] = AsciiDocPage(text).headings
     assert "Kettle {no}: see the page, that and C++" == heading.text
+
+
+def test_rows_of_tables():
+    table = """
+[cols="1,2"]
+|===
+|Size
+|Price
+
+|Big
+.2+|3
+over
+two lines
+|Small
+|===
+
+[%header]
+|===
+|A |B
+2+|both
+2*|c
+|x \\| y a|z
+|===
+"""
+    assert [
+        (4, "Size; Price"),
+        (7, "Big; 3 over two lines"),
+        (11, "Small; 3 over two lines"),
+        (17, "A: both"),
+        (18, "A: c; B: c"),
+        (19, "A: x | y; B: z"),
+    ] == [(each["lines"][0], each["text"].rpartition("\n")[2]) for each in records(table, "row")]
+    implicit = records(GUIDE, "row")
+    assert ["Boiling > Safety\nSize: Big; Price: 3"] == [each["text"] for each in implicit]
 
 
 def test_terms_of_long_lists_become_sections():
