@@ -410,10 +410,9 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
     """Return the trained model in a folder, ready to encode, and its metadata.
 
     A plain Hugging Face folder or Hub name works as well, and a sentence-transformers one with its
-    own pooling, normalization, length and prompts. `changes` override the model's own settings,
-    unless they are None. Errors: `UserError` that names the file and the remedy.
+    own pooling, normalization, length and prompts. `changes` override the model's own settings.
+    Errors: `UserError` that names the file and the remedy.
     """
-    changes = {key: value for key, value in changes.items() if value is not None}
     if changes.get("pooling", "mean") not in POOLINGS:
         raise wrong_usage(
             f"{flag('pooling', changes['pooling'])} is not {' or '.join(POOLINGS)}",

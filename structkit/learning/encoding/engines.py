@@ -6,6 +6,7 @@ decides, so that equal runs have equal bits. Tests: tests/learning/encoding/test
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -31,27 +32,22 @@ GPU_DEVICES = ("nvidia[0-9]*", "kfd")
 CPU_INFO = Path("/proc/cpuinfo")
 
 
+@dataclass
 class TableEngine(Engine):
     """A table of token vectors, which numpy looks up."""
 
+    model: StaticEncoder
     name = "numpy"
-
-    def __init__(self, model: StaticEncoder) -> None:
-        self.model: StaticEncoder = model
 
     def embeddings(self, inputs: Sequence[Any]) -> Vectors:
         return self.model.embed(inputs)
 
 
-def open_engine(
-    settings: EncodingSettings,
-    device: str | None = None,
-    runtimes: Sequence[Runtime] = RUNTIMES,
-) -> tuple[Engine, Record]:
+def open_engine(settings: EncodingSettings, device: str | None = None) -> tuple[Engine, Record]:
     """Open the engine for the model of these settings, and return it with the model's metadata."""
     folder = model_folder(settings.model, offline=settings.offline)
     try:
-        return _open_own(settings, folder, device, runtimes)
+        return _open_own(settings, folder, device)
     except OddModel as odd:
         if not find_spec("sentence_transformers"):
             raise
@@ -62,10 +58,10 @@ def open_engine(
 
 
 def _open_own(
-    settings: EncodingSettings, folder: Path, device: str | None, runtimes: Sequence[Runtime]
+    settings: EncodingSettings, folder: Path, device: str | None
 ) -> tuple[Engine, Record]:
     """Open the engine of a model that structkit computes itself. Errors: `OddModel`."""
-    runtime, changes = choose_runtime(settings, device, runtimes), settings.changes
+    runtime, changes = choose_runtime(settings, device), settings.changes
     if runtime and (settings.part == "tokens" or own_metadata(folder).get("part")):
         if settings.engine != "auto":
             raise wrong_usage(
@@ -73,8 +69,7 @@ def _open_own(
                 f"use {flag('engine', 'torch')}",
             )
         runtime = None
-    given = {name: value for name, value in changes.items() if value is not None}
-    if table := open_table(folder, given):
+    if table := open_table(folder, changes):
         return TableEngine(table[0]), table[1]
     made = find_export(folder, changes, runtime) if runtime else None
     if runtime and made and (opened := _open_export(runtime, made, folder)):
@@ -100,9 +95,7 @@ def _open_own(
     return engine, metadata
 
 
-def choose_runtime(
-    settings: EncodingSettings, device: str | None, runtimes: Sequence[Runtime]
-) -> Runtime | None:
+def choose_runtime(settings: EncodingSettings, device: str | None) -> Runtime | None:
     """Return the runtime that may compute the model instead of torch.
 
     For `auto` an installed one, without a GPU. Errors: the named engine is not installed, or lacks
@@ -113,12 +106,12 @@ def choose_runtime(
     if engine == "torch" or engine == "auto" and gpu:
         return None
     if engine == "auto":
-        able = [each for each in runtimes if find_spec(each.package)]
+        able = [each for each in RUNTIMES if find_spec(each.package)]
         amx = CPU_INFO.exists() and "amx_bf16" in CPU_INFO.read_text()
         if settings.as_ == "document" and amx:  # a few queries need a fast start more
             able.reverse()
     else:
-        able = [each for each in runtimes if each.name == engine]
+        able = [each for each in RUNTIMES if each.name == engine]
         able[0].version()  # or which extra it needs
     if runtime := next((each for each in able if each.dtype == dtype), None):
         return runtime

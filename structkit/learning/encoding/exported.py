@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -102,14 +103,14 @@ def onnxruntime() -> Any:
 TELEMETRY_MODULES = ("openvino.tools.ovc", "openvino_telemetry")
 
 
+@dataclass
 class OpenVino:
     """OpenVINO in one precision; `agreement` is as in `Onnx`."""
 
+    dtype: str = "fp32"
+    agreement: float = Onnx.agreement
     name = package = extra = "openvino"
     graph = "embeddings.xml"
-
-    def __init__(self, dtype: str = "fp32", agreement: float = Onnx.agreement) -> None:
-        self.dtype, self.agreement = dtype, agreement
 
     def version(self) -> str:
         return str(openvino().__version__)

@@ -140,8 +140,9 @@ class EncodingSettings:
 
     @property
     def changes(self) -> Record:
-        """Overrides of the model's own settings, where not None."""
-        return {"pooling": self.pooling, "normalize": self.normalize}
+        """Overrides of the model's own settings."""
+        overrides = {"pooling": self.pooling, "normalize": self.normalize}
+        return {name: value for name, value in overrides.items() if value is not None}
 
     def __post_init__(self) -> None:
         part, several = self.part, len(self.field) > 1

@@ -136,6 +136,16 @@ class NodeModel(VocabularyModel):
         """Return the upward embeddings of whole sentences, (sentences, E)."""
         return self.both_ways(sentences)[1][: len(sentences)]
 
+    def pooled(self, texts: Sequence[Sentence], pooling: str) -> Tensor:
+        """Return the roots of texts, or the means of their words, (texts, E)."""
+        if pooling == ROOT_POOLING:
+            return self.roots(texts)
+        words = self.embed_text(texts)  # (words, E)
+        if (noise := self.noise(words.shape, 0)) is not None:
+            words = words * noise
+        lengths = torch.tensor([len(text) for text in texts], device=words.device)
+        return torch.segment_reduce(words, "mean", lengths=lengths)
+
     def make_trees(self, sentences: Sequence[Sentence]) -> list[Sentence]:
         """Return the sentences with the trees that the model makes itself."""
         raise NotImplementedError
@@ -186,13 +196,7 @@ class TreeEncoder(VocabularyEncoder):
         return inputs
 
     def embed(self, batch: Sequence[Sentence]) -> Tensor:
-        """Return the upward embeddings of the roots, or the means of the leaves, (texts, E)."""
-        if self.pooling == "mean":
-            ids = torch.from_numpy(np.concatenate([text.ids for text in batch])).to(self.device)
-            starts = np.cumsum([0, *(len(text) for text in batch[:-1])])
-            offsets = torch.from_numpy(starts).to(ids)
-            return functional.embedding_bag(ids, self.model.embedding, offsets, mode="mean")
-        return self.model.roots(batch)
+        return self.model.pooled(batch, self.pooling)
 
     def trees(self, sentences: Sequence[Sequence[str]]) -> list[Tree]:
         """Return the trees that the model induces over words, or over their subwords."""
@@ -408,7 +412,8 @@ class PairTraining(TreeTraining):
     def losses(self, pairs: list[Pair]) -> dict[str, Tensor]:
         """Return the loss of equation 2 with queries and positives instead of nodes."""
         texts = [pair.query for pair in pairs] + [pair.positive for pair in pairs]
-        queries, positives = self.embeddings(texts).chunk(2)  # (pairs, E) each
+        # (pairs, E) each
+        queries, positives = self.model.pooled(texts, self.settings.pooling).chunk(2)
         same = group_pairs(pairs).to(self.device) if self.settings.mask_duplicates else None
         return {"pairs": contrastive_loss(queries, positives, 1 / self.settings.temperature, same)}
 
@@ -419,17 +424,8 @@ class PairTraining(TreeTraining):
     def text_embeddings(self, texts: Sequence[Any], side: str) -> Tensor:
         sentences = self.settings.numbers(self.vocabulary, map(orjson.loads, texts))
         parts = portions(sentences, self.settings.batch_tokens)
-        return normalize(torch.cat([self.embeddings(part) for part in parts]), eps=MIN_LENGTH)
-
-    def embeddings(self, texts: list[Sentence]) -> Tensor:
-        """Return the roots of texts, or the means of their words, (texts, E)."""
-        if self.settings.pooling == ROOT_POOLING:
-            return self.model.roots(texts)
-        words = self.model.embed_text(texts)  # (words, E)
-        if (noise := self.model.noise(words.shape, 0)) is not None:
-            words = words * noise
-        lengths = torch.tensor([len(text) for text in texts], device=words.device)
-        return torch.segment_reduce(words, "mean", lengths=lengths)
+        embeddings = [self.model.pooled(part, self.settings.pooling) for part in parts]
+        return normalize(torch.cat(embeddings), eps=MIN_LENGTH)
 
     def counts(self, pairs: list[Pair]) -> dict[str, int]:
         """Return the number of pairs."""

@@ -9,11 +9,12 @@ import math
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from copy import copy, deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -500,12 +501,7 @@ def ranking_value(measure: str, is_relevant: Sequence[bool], relevant: int) -> f
     >>> ranking_value("nDCG@10", [True, False, True], 2), ranking_value("RR@10", [False, True], 1)
     (0.9197207891481876, 0.5)
     """
-    positions = [position for position, hit in enumerate(is_relevant, 1) if hit]
     if measure.endswith("RR@10"):
-        return 1 / positions[0] if positions else 0.0
-    best_positions = range(1, min(relevant, MAX_RANK) + 1)
-    return _discounted_gain(positions) / _discounted_gain(best_positions)
-
-
-def _discounted_gain(positions: Iterable[int]) -> float:
-    return sum(1 / math.log2(position + 1) for position in positions)
+        return 1 / (is_relevant.index(True) + 1) if any(is_relevant) else 0.0
+    discounts = [1 / math.log2(position + 1) for position in range(1, MAX_RANK + 1)]
+    return sum(compress(discounts, is_relevant)) / sum(discounts[:relevant])

@@ -19,7 +19,7 @@ from structkit.embeddings.reading import read_matrix
 from structkit.errors import UserError
 from structkit.learning.encoding import engines
 from structkit.learning.encoding.engines import choose_runtime, open_engine
-from structkit.learning.encoding.exported import NOTES_FILE, RUNTIMES, Onnx, OpenVino
+from structkit.learning.encoding.exported import NOTES_FILE, Onnx, OpenVino
 from structkit.learning.encoding.settings import EncodingSettings
 from tests.learning.encoders.small import SHAPE, TEXTS, save, word_tokenizer
 from tests.model_encodings import encoding_of
@@ -202,7 +202,9 @@ def test_exports_of_models_that_are_gone_go_too(t5, tmp_path, cache):
 def opened(model, engine, runtime):
     """The engine that opens a model where there is this runtime."""
     settings = EncodingSettings(model=model, engine=engine)
-    return open_engine(settings, "cpu", [runtime])[0].name
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engines, "RUNTIMES", [runtime])
+        return open_engine(settings, "cpu")[0].name
 
 
 class Strict(Onnx):
@@ -306,7 +308,7 @@ def test_auto_takes_the_best_that_is_installed_and_has_the_precision(t5, tmp_pat
         ("amx_bf16", "document", "openvino"),
     ):
         cpu.write_text(f"flags : fpu {flags}\n")
-        assert name == choose_runtime(EncodingSettings(model=t5, as_=side), "cpu", RUNTIMES).name
+        assert name == choose_runtime(EncodingSettings(model=t5, as_=side), "cpu").name
     absent = OpenVino()
     absent.package = "no_such_package"
     assert "torch" == opened(t5, "auto", absent)
