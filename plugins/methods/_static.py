@@ -18,7 +18,7 @@ from structkit.embeddings.vectors import IntArray, Vectors
 from structkit.errors import UserError, flag
 from structkit.learning.encoders.encoder import Encoder, open_model
 from structkit.learning.encoders.models import TableModel, train_tokenizer
-from structkit.learning.encoding.encoding import embed_in_batches
+from structkit.learning.encoding.encoding import compute_in_batches
 from structkit.learning.encoding.torch_engine import TorchEngine
 from structkit.learning.metadata import UNLIMITED_LENGTHS
 from structkit.learning.static import Table
@@ -79,8 +79,8 @@ def distill_table(settings: Any, spool: Spool) -> Table:
         ids = [token.id for token in split] or [number]
         inputs.append(encoder.tokenizing.with_special_tokens(ids))
     engine = TorchEngine(encoder.eval(), str(encoder.device), "fp32")
-    vectors = embed_in_batches(engine, inputs, TABLE_BATCH_TOKENS)
-    vectors = components(vectors, settings.dimensions)
+    embeddings = compute_in_batches(engine.embeddings, inputs, TABLE_BATCH_TOKENS)
+    vectors = components(np.stack(embeddings), settings.dimensions)
     rows = np.zeros((vocabulary, vectors.shape[1]), np.float32)
     rows[kept] = vectors * zipf_weights(len(kept))[:, None]
     return Table(rows, tokenizer, settings.saturating)

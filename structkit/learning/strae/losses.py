@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import normalize
 
-from structkit.learning.training.autograd import block_size, workspace
+from structkit.learning.training.autograd import block_size, row_slices, workspace
 
 MAX_KEPT_BYTES = 256 << 20  # of exponentials between two sweeps; more are computed twice
 MIN_LENGTH = 1e-8  # shorter vectors are not scaled up to length 1
@@ -67,7 +67,7 @@ class ScoreBlocks:
         self.columns = (down * scale).T.contiguous()  # (E, nodes)
         nodes = len(up)
         step = max(16, block_size(up.device) // nodes)
-        self.blocks = [slice(first, min(first + step, nodes)) for first in range(0, nodes, step)]
+        self.blocks = row_slices(nodes, step)
         self.keep = keep and nodes * nodes * up.element_size() <= MAX_KEPT_BYTES
         self.memory = workspace(nodes * (nodes if self.keep else min(step, nodes)), up)
 

@@ -53,7 +53,8 @@ class _CrossEntropy(torch.autograd.Function):
         columns = table.T.contiguous()  # (E, words)
         to_columns = torch.zeros_like(columns)
         to_bias = torch.zeros_like(bias) if bias is not None and ctx.needs_input_grad[2] else None
-        parts = _row_blocks(len(vectors), len(table), block_size(vectors.device))
+        step = max(16, 10 * block_size(vectors.device) // len(table))
+        parts = row_slices(len(vectors), step)
         memory = workspace(parts[0].stop * len(table), vectors)
         for part in parts:
             rows = part.stop - part.start
@@ -99,8 +100,8 @@ def block_size(device: torch.device) -> int:
     return BLOCK_SCORES if device.type == "cpu" else GPU_BLOCK_SCORES
 
 
-def _row_blocks(rows: int, words: int, block: int) -> list[slice]:
-    step = max(16, 10 * block // words)
+def row_slices(rows: int, step: int) -> list[slice]:
+    """Divide rows into blocks of `step`."""
     return [slice(first, min(first + step, rows)) for first in range(0, rows, step)]
 
 
