@@ -11,7 +11,6 @@ import tree_sitter
 from structkit.structure.code import (
     BLOCK_COMMENT,
     DOUBLE_QUOTED,
-    OPAQUE_FLAGS,
     SINGLE_QUOTED,
     DocComments,
     Grammar,
@@ -145,38 +144,6 @@ def split_name(text: str) -> tuple[str, str]:
     return owner.removesuffix(".prototype"), name
 
 
-# words that may be names, after what the last group holds; after others `of` is a keyword
-NAME_OR_KEYWORD = re.compile(
-    b"|".join(OPAQUE)
-    + rb"""|(?<![\w$.\#])(?:(?P<using>(?:await[ \t]++)?using(?![\w$]))
-    (?P<declares>[ \t]++(?!(?:in|of|instanceof|as|satisfies|is)\b)[A-Za-z_$])?
-    |(?P<of>of(?![\w$])))""".replace(b"\n    ", b""),
-    OPAQUE_FLAGS,
-)
-BEFORE_NAME = re.compile(
-    rb"(?:[^\w$\]})\s]|(?<![\w$.])(?:let|const|var|return|typeof|await|yield|in|case|new|void|else))\s*+\Z"
-)
-
-
-def with_plain_names(data: bytes) -> bytes:
-    """Return code in which `using` and `of` are names or keywords as the grammar knows them."""
-    seen = bytearray(data)
-    keyword = 0  # the end of the last `of` that is one
-    for word in NAME_OR_KEYWORD.finditer(data):
-        start, end = word.span(word["using"] and "using" or "of")
-        if word["declares"]:
-            seen[start:end] = b"const".rjust(end - start)
-        elif word["using"]:
-            seen[end - 1] = ord("G")
-        elif word["of"]:
-            before = data[max(0, start - 20) : start]
-            if not before.strip() or BEFORE_NAME.search(before) or not data[keyword:start].strip():
-                seen[end - 1] = ord("F")
-            else:
-                keyword = end
-    return bytes(seen)
-
-
 # of linters, or of a type alone
 SKIP = (
     r"/\*\*\s*(?:@ts-|@(?:jsx|preserve|__)|eslint|tslint|js[hl]int|istanbul|[cv]8 ignore|prettier)"
@@ -193,7 +160,6 @@ outline = partial(
     is_function=is_function,
     comments=JSDOC,
     split_name=split_name,
-    repair=with_plain_names,
     around=AROUND,
     members=MEMBERS,
 )
