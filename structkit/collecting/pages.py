@@ -402,7 +402,7 @@ class MarkdownPage(Page):
             if token.type == "table_open":
                 found.append(HtmlTable(TableCell(), []))
             elif token.type == "tr_open" and token.map:
-                found[-1].rows.append(TableRow("", token.map[0], token.map[1], []))
+                found[-1].rows.append(TableRow(token.map[0], token.map[1], []))
             elif token.type in ("th_open", "td_open"):
                 found[-1].rows[-1].cells.append(TableCell(_visible_text(inner), token.tag == "th"))
         return found

@@ -267,7 +267,7 @@ class Walk:
         """Return a file, why it is skipped, or the entries of a folder."""
         if isinstance(entry, LeftOut):
             return entry
-        path, folder = here.path(entry.name), _is_folder(entry)
+        path, folder = here.path(entry.name), entry.is_dir(follow_symlinks=False)
         if entry.name.startswith("."):
             return LeftOut(path, *IS_HIDDEN)
         if here.rules.hides(entry.name, folder):
@@ -308,12 +308,8 @@ class _Folder:
 _Entry = tuple[_Folder, os.DirEntry[str] | LeftOut]  # and the folder that it is in
 
 
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    return entry.is_dir(follow_symlinks=False)
-
-
 def _entry_key(entry: os.DirEntry[str]) -> bytes:
-    return _path_key(entry.name, _is_folder(entry))
+    return _path_key(entry.name, entry.is_dir(follow_symlinks=False))
 
 
 def _path_key(path: str, is_folder: bool) -> bytes:

@@ -5,7 +5,7 @@ A few kilobytes of odd code can keep a grammar busy for hours: parsing gives up 
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from time import monotonic, thread_time
+from time import thread_time
 from types import MappingProxyType
 
 import tree_sitter
@@ -76,14 +76,14 @@ def parse(
         memory = PARSE_MEMORY_BYTES + PARSE_MEMORY_PER_BYTE * len(data)
         if in_child(lambda: bool(parser.parse(data)), limit, memory) is None:
             raise _too_slow(limit, ", or too much memory")
-    end, soonest = thread_time() + limit, monotonic() + limit
+    end = thread_time() + limit
 
     # only a parse that reads by a function can be stopped: all at once, so that it reads once
     def read(offset: int, _point: tree_sitter.Point) -> bytes:
         return data[offset:]
 
     def late(_offset: int, _error: bool) -> bool:
-        return monotonic() > soonest and thread_time() > end  # the first costs a tenth
+        return thread_time() > end
 
     try:
         return parser.parse(read, progress_callback=late)

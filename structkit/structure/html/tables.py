@@ -37,12 +37,12 @@ class TableCell:
 class TableRow:
     """A row: where it is, its cells, whether it is in the head of its table, its group of rows."""
 
-    xpath: str
     start: int
     end: int
     cells: list[TableCell]
     head: bool = False
     group: int = 0
+    xpath: str = ""
 
 
 @dataclass
@@ -65,7 +65,7 @@ class HtmlTable:
 
         >>> year = TableCell("Year", header=True), TableCell("Winner", header=True)
         >>> rows = year, (TableCell("1999", rows=2), TableCell("Ann")), (TableCell("Bo"),)
-        >>> table = HtmlTable(TableCell(), [TableRow("", 0, 0, list(cells)) for cells in rows])
+        >>> table = HtmlTable(TableCell(), [TableRow(0, 0, list(cells)) for cells in rows])
         >>> list(table.texts())
         [(2, 'Year: 1999; Winner: Ann'), (3, 'Year: 1999; Winner: Bo')]
         """
@@ -192,7 +192,7 @@ class _OpenTable:
         elif name not in CELL_TAGS:
             self.end_row(tag.end if name == "/tr" else tag.start)
         if name == "tr":
-            self.row = TableRow("", tag.start, tag.end, [], self.head, self.group)
+            self.row = TableRow(tag.start, tag.end, [], self.head, self.group)
             self.table.rows.append(self.row)
         elif name == "caption":
             self.cell, self.at = self.table.caption, tag.start

@@ -69,17 +69,15 @@ TAG_TOKENS = tuple(tag for name in STRUCTURE for tag in (f"<{name}>", f"</{name}
 PHRASE_TAGS = """
     a abbr b big cite code data del dfn em font i ins kbd mark q s samp small span strike strong
     sub sup time tt u var
-    """
+    """.split()
 FORM_TAGS = (
     "button fieldset form label legend meter optgroup option output progress select textarea"
 )
 OTHER_TAGS = "bdi bdo center dialog dir map math menu object rb rp rt rtc ruby search"
 TAG_SETS = {
     "structure": STRUCTURE,
-    "phrases": tuple(PHRASE_TAGS.split()),
-    "all": tuple(
-        sorted({*STRUCTURE, *PHRASE_TAGS.split(), *FORM_TAGS.split(), *OTHER_TAGS.split()})
-    ),
+    "phrases": tuple(PHRASE_TAGS),
+    "all": tuple(sorted({*STRUCTURE, *PHRASE_TAGS, *FORM_TAGS.split(), *OTHER_TAGS.split()})),
 }
 
 
