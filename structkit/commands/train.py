@@ -58,10 +58,10 @@ def train(name: str, settings: Method, options: RunOptions, inputs: InputOptions
 
 
 def _main(name: str, settings: Method, options: RunOptions, inputs: InputOptions) -> None:
-    from structkit.records.output import write_summary
+    from structkit.records.output import write_records
 
     if summary := train(name, settings, options, inputs):
-        write_summary(summary)
+        write_records([summary])
 
 
 COMMAND = Methods(
