@@ -61,18 +61,16 @@ def group_by_size(
 
 
 def cpu_quota(system: str = "/sys/fs/cgroup", process: str = "/proc/self/cgroup") -> float:
-    """Return how many processors the control groups of this process allow; infinite without any."""
+    """Return how many processors the control groups of this process allow; infinite without any.
+
+    They are of version 2: Linux distributions and container engines have it since 2022.
+    """
     counts = [math.inf]
     for line in _read_text(process).splitlines():
-        _, controllers, group = line.split(":", 2)
-        if controllers and "cpu" not in controllers.split(","):
-            continue
-        root = system if not controllers else f"{system}/{controllers}"  # version 2, or 1
+        group = line.removeprefix("0::")
         for parent in (group, *map(str, PurePath(group).parents)):
-            quota, _, period = _read_text(f"{root}{parent}/cpu.max").partition(" ")
-            quota = quota or _read_text(f"{root}{parent}/cpu.cfs_quota_us")
-            period = period or _read_text(f"{root}{parent}/cpu.cfs_period_us")
-            if quota.strip().isdecimal() and period.strip().isdecimal():
+            quota, _, period = _read_text(f"{system}{parent}/cpu.max").partition(" ")
+            if quota.isdecimal():  # otherwise it is `max`
                 counts.append(int(quota) / int(period))
     return min(counts)
 

@@ -44,10 +44,10 @@ def quiet_block(quiet: bool) -> Iterator[None]:
         hush(before)
 
 
-def colored(stream: int = 1) -> bool:
-    """Return whether a file descriptor gets colors: a terminal does, unless NO_COLOR is set."""
+def colored() -> bool:
+    """Return whether stdout gets colors: a terminal does, unless NO_COLOR is set."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return not plain and os.isatty(stream)
+    return not plain and os.isatty(1)
 
 
 @dataclass(frozen=True)

@@ -95,8 +95,6 @@ class Plugin:
             for node in ast.parse(self.path.read_bytes()).body:
                 if isinstance(node, ast.ClassDef) and node.name == self.kind.capitalize():
                     literals = _literals_of(node, {field.name for field in fields(Signs)})
-            if not all(isinstance(text, str) for texts in literals.values() for text in texts):
-                raise ValueError(f"{' or '.join(literals)} holds more than strings")
             return Signs(**literals)
         return Signs()
 

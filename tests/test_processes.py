@@ -102,16 +102,6 @@ QUOTAS = {
         "0::/a/b",
         0.5,
     ),
-    "of-version-1": (
-        {"cpu,cpuacct/d/cpu.cfs_quota_us": "200000", "cpu,cpuacct/d/cpu.cfs_period_us": "100000"},
-        "4:memory:/d\n2:cpu,cpuacct:/d",
-        2.0,
-    ),
-    "unlimited-of-version-1": (
-        {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"},
-        "2:cpu:/",
-        math.inf,
-    ),
 }
 
 

@@ -138,7 +138,6 @@ STRAY = {
     "latin.py": b'"""caf\xe9"""\n',
     "cut.py": b"class Language(\n",
     "number.py": b'"""Number."""\nclass Language:\n    extensions = 5\n',
-    "numbers.py": b'"""Numbers."""\nclass Language:\n    extensions = (5,)\n',
 }
 LOUD = LANGUAGE.replace("import re\n", "import re\nprint('at import')\n").replace(
     "        return [match", "        print('in a hook')\n        text[60]\n        return [match"

@@ -14,7 +14,6 @@ import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
-from difflib import get_close_matches
 from functools import partial
 from types import SimpleNamespace
 from typing import Annotated, Any, NoReturn
@@ -51,7 +50,6 @@ def first_words(text: str) -> str:
 
 
 DEFAULT_GROUP = "Options"  # the group of flags that name no other
-MIN_FLAG_SIMILARITY = 0.7  # of a flag that may be meant, by difflib
 MIN_GROUPED_FLAGS = 12  # flags of a page that has groups
 
 
@@ -139,11 +137,7 @@ def command(declared: Command) -> Any:
         for kind in kinds
     }
     every_setting = [setting for settings in flags.values() for setting in settings]
-    order = sorted(
-        dict.fromkeys(["common", *(setting.group for setting in every_setting)]),
-        key=_group_position,
-    )
-    every_setting.sort(key=lambda setting: order.index(setting.group))
+    every_setting.sort(key=lambda setting: _group_position(setting.group))
     parameters = [_parameter(setting) for setting in every_setting]
 
     def body(**flag_texts: Any) -> None:
@@ -341,7 +335,6 @@ app.params.extend(get_install_completion_arguments())
 
 def main() -> NoReturn:
     """Run the program, and turn errors that the user can fix into one line and an exit status."""
-    _use_utf8()
     _keep_closed()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # a parent that ignores it hides ended children
     guard_streams()
@@ -364,12 +357,6 @@ def prepare_libraries() -> None:
     make_repeatable()
     # waiting threads sleep, because spinning ones take twice the time on a busy machine
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-
-
-def _use_utf8() -> None:
-    """Start again in Python's UTF-8 mode where names of files would be read as ASCII."""
-    if sys.getfilesystemencoding() == "ascii" and sys.executable:
-        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
 
 
 def _keep_closed() -> None:
@@ -444,10 +431,7 @@ def _missing_resource(error: Exception) -> str:
 def _problem(error: Any) -> str:
     """Return the problem with the flags, and the name that was probably meant."""
     if similar := getattr(error, "possibilities", None):  # similar flags, best first
-        given, meant = error.option_name.strip("-"), [similar[0].strip("-")]
-        likely = get_close_matches(given, meant, 1, MIN_FLAG_SIMILARITY)
-        hint = f"did you mean {similar[0]}? " if likely else ""
-        return f"{error.message.rstrip('.')}; {hint}"
+        return f"{error.message.rstrip('.')}; did you mean {similar[0]}? "
     return f"{error.format_message().rstrip('.')}; "
 
 

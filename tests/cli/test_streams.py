@@ -112,19 +112,6 @@ def test_a_parent_that_ignores_the_end_of_children_changes_nothing(words, tmp_pa
     assert done().stdout == other.stdout != b""
 
 
-def test_names_are_printed_in_a_locale_without_utf_8(tmp_path):
-    (tmp_path / "café.py").write_text("def tea():\n    return 1\n")
-    (tmp_path / "é.jsonl").write_text('{"id": "1"}\n')
-    plain_c = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    for words in ("ask . tea -l --no-cache", "collect .", "pair é.jsonl", "select --é", "ask . é"):
-        told, other = (
-            completed(f'"$@" {words}', tmp_path),
-            completed(f'"$@" {words}', tmp_path, **plain_c),
-        )
-        assert (told.returncode, told.stdout) == (other.returncode, other.stdout), other.stderr
-        assert ("é" in told.stdout.decode()) or ("é" in other.stderr.decode())
-
-
 HOSTILE = "tea\x1b[31m\x9b31m\x7f\u202e\x07\u200f"
 IDS = {"query_id": HOSTILE, "doc_id": f"d{HOSTILE}"}
 RECORDS = {
