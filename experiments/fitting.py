@@ -33,11 +33,11 @@ from structkit.ranking.reranking import (
 )
 from structkit.records.fields import ABSENT, flag_text, lookup
 from structkit.records.jsonl import Record
-from structkit.records.output import write_json
+from structkit.records.output import write_json, write_records
 from structkit.scoring.judgements import Passage, first_gains, judgements_by_query
 from structkit.scoring.qrels import Judgement, read_judgements
 from structkit.scoring.runs import read_run
-from structkit.searching.hits import Hit, run_records, write_run
+from structkit.searching.hits import Hit, run_records
 
 GRID = (0.0, 0.25, 0.5, 1.0, 1.5)  # a finer or wider grid overfits the judged queries
 START = 0.5
@@ -211,7 +211,7 @@ def fit(
             run_records(query.id, rerank(query, hits, records, orders[part], k))
             for (query, hits), part in zip(asked, parts, strict=True)
         )
-        write_run(chain.from_iterable(found), held_out)
+        write_records(chain.from_iterable(found), held_out)
     return {
         "rankers": rankers,
         "repeats": weights.repeats,

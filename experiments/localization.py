@@ -28,6 +28,7 @@ from structkit.embeddings.vectors import Floats
 from structkit.records.jsonl import Record
 from structkit.scoring.measures import interval
 from structkit.searching.lexical import LexicalIndex
+from structkit.searching.options import WordOptions
 
 DEPTHS = (1, 3, 5, 10)
 PASSAGES = 10  # among which a changed line is looked for
@@ -65,7 +66,8 @@ def bm25(issue: Record, folder: str, cache: str) -> list[Record]:
         if not TEST.search(each["path"].removeprefix(folder))
     ]
     by_id = {each["id"]: each for each in passages}
-    index = LexicalIndex.of([*by_id], (f"{each['path']} {each['code']}" for each in passages))
+    texts = (f"{each['path']} {each['code']}" for each in passages)
+    index = LexicalIndex.of([*by_id], texts, WordOptions())
     return [by_id[doc_id] for doc_id, _ in index.search(issue["text"], DEEP)]
 
 

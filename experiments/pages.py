@@ -31,7 +31,7 @@ from structkit.records.output import write_records
 from structkit.reproducibility import key
 from structkit.scoring.runs import Run, read_run
 from structkit.searching.fusion import min_max, round_to_float32, top_hits, weighted_sum
-from structkit.searching.hits import run_records, write_run
+from structkit.searching.hits import run_records
 
 ANSWERS = 30  # passages, of which ten pages or more are left
 NEGATIVES = 200  # sections of other pages
@@ -87,7 +87,7 @@ def ask(pages: str, queries: Sequence[Record], model: str, cache: str, output: s
         run_records(query["id"], top_hits(best[str(number)], 100))
         for number, query in enumerate(queries, 1)
     )
-    write_run((record for records in found for record in records), output)
+    write_records((record for records in found for record in records), output)
 
 
 def positives(files: Sequence[str], queries: Sequence[Record], output: str) -> None:
@@ -108,7 +108,7 @@ def positives(files: Sequence[str], queries: Sequence[Record], output: str) -> N
         rows = {sections.ids[row]: float(scores[row]) for row in (best, *others)}
         run += run_records(query["id"], top_hits(rows, len(rows)))
         qrels.append({"query_id": query["id"], "doc_id": sections.ids[best], "relevance": 1})
-    write_run(run, f"{output.removesuffix('qrels')}run")
+    write_records(run, f"{output.removesuffix('qrels')}run")
     write_records(qrels, output)
 
 
@@ -156,13 +156,13 @@ def fit(files: Sequence[str], queries: Sequence[Record], output: Path) -> None:
     fitted = np.array([query["kind"] in FITTED for query in queries])
     every = scores.ascend(fitted)
     report = {"runs": [Path(file).stem for file in files], "weights": every}
-    write_run(sums(runs, queries, lambda _: every), str(output))
+    write_records(sums(runs, queries, lambda _: every), str(output))
     for name, fold_of in FOLDS.items():
         folds = np.array([fold_of(query) for query in queries])
         of_fold = {str(fold): scores.ascend(fitted & (folds != fold)) for fold in np.unique(folds)}
         held_out = output.with_name(f"{output.stem}+{name}.jsonl")
         choose = lambda query, of=of_fold, fold=fold_of: of[fold(query)]  # noqa: E731
-        write_run(sums(runs, queries, choose), str(held_out))
+        write_records(sums(runs, queries, choose), str(held_out))
         report[name] = of_fold
     output.with_name(f"{output.stem}.weights.json").write_bytes(orjson.dumps(report))
 
@@ -235,7 +235,7 @@ def main() -> None:
         parser.add_argument(flag, default="")
     options = parser.parse_intermixed_args()
     if options.action == "documents":
-        write_run(documents(options.files[0], options.best), options.o)
+        write_records(documents(options.files[0], options.best), options.o)
     elif options.action == "ask":
         queries = read(options.queries)
         ask(options.files[0], queries, options.model, options.folder, options.o)

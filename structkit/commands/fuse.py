@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from structkit.command import Command
-from structkit.errors import UserError, flag, wrong_usage
+from structkit.errors import flag, wrong_usage
 from structkit.records.jsonl import Record
 from structkit.searching.options import RunOutput, RunSettings
 from structkit.settings import setting, settings_class
@@ -21,7 +21,9 @@ class Settings(RunSettings):
         "Fusion method. rrf: reciprocal ranks; weighted: a weighted sum of scaled scores; "
         "merge: runs of parts of a corpus, with their scores.",
     )
-    weight: tuple[float, ...] = setting((), "Weight of a run; give one per run.")
+    weight: tuple[float, ...] = setting(
+        (), "Weight of a run; give one per run.", low=-1e6, high=1e6
+    )
 
     def __post_init__(self) -> None:
         if self.weight and len(self.weight) != len(self.runs):
@@ -63,23 +65,13 @@ def fuse(settings: Settings) -> Iterator[Record]:
             scores = best_scores(ranking for ranking, _ in rankings)
         else:
             scores = weighted_sum(rankings, points)
-        try:
-            hits = top_hits(scores, settings.k)
-        except UserError as error:
-            raise error.at(f'query "{query_id}"') from None
-        yield from run_records(query_id, hits)
-
-
-def _main(settings: Settings, options: RunOutput) -> None:
-    from structkit.searching.hits import write_run
-
-    write_run(fuse(settings), options.output, options.format)
+        yield from run_records(query_id, top_hits(scores, settings.k))
 
 
 COMMAND = Command(
     fuse,
     Settings,
-    _main,
+    lambda settings, output: output.write(fuse(settings)),
     also=(RunOutput,),
     reads="`query_id`, `doc_id`, `score`",
     writes="`query_id`, `doc_id`, `score`, `rank`",

@@ -84,16 +84,10 @@ def rerank(settings: Settings) -> Iterator[Record]:
         yield from run_records(query.id, best)
 
 
-def _main(settings: Settings, options: RunOutput) -> None:
-    from structkit.searching.hits import write_run
-
-    write_run(rerank(settings), options.output, options.format)
-
-
 COMMAND = Command(
     rerank,
     Settings,
-    _main,
+    lambda settings, output: output.write(rerank(settings)),
     also=(RunOutput,),
     reads="`query_id`, `doc_id`, `score`; of documents and queries: `id` and their text",
     writes="`query_id`, `doc_id`, `score`, `rank`",

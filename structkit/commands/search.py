@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from structkit import registry
 from structkit.command import Command
-from structkit.errors import UserError, flag, program
+from structkit.errors import UserError, flag, program, wrong_usage
 from structkit.extras import BUILTIN
 from structkit.learning.encoding.settings import (
     NODE_ROWS,
@@ -19,7 +19,7 @@ from structkit.learning.encoding.settings import (
 from structkit.paths import is_pipe, keep_apart
 from structkit.progress import say
 from structkit.records.fields import FIRST_OF_QUERY
-from structkit.records.jsonl import Record, Records, input_name, parse_each
+from structkit.records.jsonl import Record, Records, parse_each
 from structkit.scoring.exclusions import Exclusions, exclude_setting
 from structkit.searching.options import (
     INDEX_GROUP,
@@ -188,7 +188,7 @@ def _rankings_with_embeddings(
     similarity = similarity_given or model_similarity or settings.similarity
     if encoding and encoding.part and similarity != "maxsim":
         problem = f"{flag('similarity', similarity)} is of one embedding per text, not of rows"
-        raise UserError(problem, "leave it out, or name another model", status=2)
+        raise wrong_usage(problem, "leave it out, or name another model")
     kind: type[Backend] = registry.load("backend", settings.backend)
     # the usual one is not given: a backend may take none
     is_usual = similarity == settings.similarity
@@ -200,12 +200,8 @@ def _rankings_with_embeddings(
     from structkit.searching.lexical import lexical_index
 
     assert encoding
-    texts = settings.texts or files
-    index = lexical_index(texts, settings)
-    inputs = ", ".join(map(input_name, dict.fromkeys([*files, *texts])))
-    return hybrid_rankings(
-        searcher, index, queries, k, encoding, similarity, settings.query_field, inputs
-    )
+    index = lexical_index(settings.texts or files, settings)
+    return hybrid_rankings(searcher, index, queries, k, encoding, similarity, settings.query_field)
 
 
 def holds_texts(corpus: Sequence[str]) -> bool:
@@ -289,27 +285,25 @@ def _refuse_settings_of_others(settings: Settings, method: str, *, encodes: bool
         others.append(texts)
     if others:
         problem = f"{flag('method', method)} takes no {', '.join(others)}"
-        raise UserError(problem, "leave it out, or search with another method", status=2)
+        raise wrong_usage(problem, "leave it out, or search with another method")
     if encodes and settings.rescore:
         remedy = f"name the file that {program('encode')} {flag('quantize', 'int8')} wrote"
         problem = f"{flag('rescore')} needs codes, and CORPUS holds texts"
-        raise UserError(problem, remedy, status=2)
+        raise wrong_usage(problem, remedy)
     if method == "hybrid" and not settings.texts and not encodes:
         problem = f"{flag('method', 'hybrid')} needs {texts}"
         remedy = f"CORPUS holds embeddings, {texts} their records, {model} encodes the queries"
-        raise UserError(problem, remedy, status=2)
+        raise wrong_usage(problem, remedy)
 
 
 def _main(settings: Settings, output: RunOutput) -> None:
-    from structkit.searching.hits import write_run
-
     if not settings.query and not settings.queries:
         settings = change(settings, queries=("-",))
         inputs = [path for _, path in files_of([settings], "reads")]
         keep_apart(files_of([settings, output], "writes"), inputs)
     to_file = output.output != "-" or not os.isatty(1)
     if not settings.query or given_values(output)["format"] or to_file:
-        write_run(search(settings), output.output, output.format)
+        output.write(search(settings))
         return
     from structkit.searching.listing import write_answers
 

@@ -26,6 +26,8 @@ from structkit.searching.fusion import Scores, min_max, round_to_float32, top_hi
 from structkit.searching.hits import Hit
 from structkit.settings import settings_class
 
+MAX_WEIGHT = 1e6  # of a ranker, as of the run's own scores
+
 
 class Query(NamedTuple):
     """A query and its text."""
@@ -239,7 +241,7 @@ def weight_of(text: str) -> tuple[str, float | None]:
         weight = float(number) if sign else None
     except ValueError:
         weight = math.nan
-    if weight is not None and not math.isfinite(weight):
+    if weight is not None and not abs(weight) <= MAX_WEIGHT:
         problem = f"{flag('ranker', text)}: {number!r} is not a weight"
         raise wrong_usage(problem, "write NAME=0.5")
     return name, weight

@@ -52,15 +52,7 @@ def weighted_sum(rankings: Iterable[WeightedRanking], points: Callable[[Scores],
     for documents, weight in rankings:
         for doc_id, value in points(documents).items():
             parts.setdefault(doc_id, []).append(weight * value)
-    return {doc_id: _finite_sum(each) for doc_id, each in parts.items()}
-
-
-def _finite_sum(parts: Sequence[float]) -> float:
-    """Return the sum, rounded once; infinite if it is beyond floats."""
-    try:
-        return math.fsum(parts)
-    except (OverflowError, ValueError):
-        return math.inf
+    return {doc_id: math.fsum(points_of_runs) for doc_id, points_of_runs in parts.items()}
 
 
 def best_scores(rankings: Iterable[Scores]) -> Scores:
@@ -118,7 +110,6 @@ def hybrid_rankings(
     encoding: TextEncoding,
     similarity: str,
     field: str | None,
-    files: str,
 ) -> Iterator[Ranked]:
     """Yield the hits of words and embeddings: at least `DEPTH` of each, for a reliable sum."""
     text_of: dict[str, str] = {}  # of the queries that are being encoded
@@ -135,7 +126,7 @@ def hybrid_rankings(
         if lost := [hit.doc_id for hit in dense if hit.doc_id not in known]:
             missing = f'document "{lost[0]}" has an embedding, but no text in '
             problem = missing + flag("texts")
-            raise UserError(problem, "name the records that were encoded").at(files)
+            raise UserError(problem, "name the records that were encoded")
         lexical = [Hit(*hit) for hit in index.search(text_of.pop(query_id), depth)]
         yield query_id, deepen(partial(_hybrid_hits_at, dense, lexical), k)[:k]
 
@@ -152,11 +143,8 @@ def round_to_float32(scores: Scores) -> Scores:
 
 
 def top_hits(scores: Scores, k: int, best: Mapping[str, Record | None] | None = None) -> list[Hit]:
-    """Return the k best of some documents, best first. Errors: an infinite score."""
-    hits = [Hit(doc_id, scores[doc_id], (best or {}).get(doc_id)) for doc_id in ranking(scores)[:k]]
-    if not all(math.isfinite(hit.score) for hit in hits):
-        raise UserError("the scores are beyond floats", f"lower {flag('weight')}")
-    return hits
+    """Return the k best of some documents, best first."""
+    return [Hit(doc_id, scores[doc_id], (best or {}).get(doc_id)) for doc_id in ranking(scores)[:k]]
 
 
 def reciprocal_ranks(documents: Scores) -> Scores:
@@ -179,6 +167,4 @@ def min_max(documents: Scores) -> Scores:
     low, high = min(documents.values()), max(documents.values())
     if low == high:  # a document found alone must count more than one that was not found
         return dict.fromkeys(documents, 1.0)
-    if math.isinf(high - low):  # halved where their difference is beyond floats
-        return min_max({doc_id: score / 2 for doc_id, score in documents.items()})
     return {doc_id: (score - low) / (high - low) for doc_id, score in documents.items()}

@@ -32,9 +32,7 @@ from structkit.embeddings.vectors import (
 from structkit.errors import UserError, flag, program, wrong_usage
 from structkit.records.fields import items, query_text
 from structkit.records.jsonl import Record, Records, add_new, parse_each
-from structkit.records.output import Output
 from structkit.registry import Contract
-from structkit.scoring.runs import check_columns
 from structkit.searching.options import SearchOptions
 from structkit.settings import flags_given
 
@@ -65,12 +63,6 @@ def run_records(query_id: str, ranked: Iterable[Hit]) -> Iterator[Record]:
         yield {**record, "best": best} if best else record
 
 
-def write_run(records: Iterable[Record], path: str = "-", format: str | None = None) -> None:
-    """Write run records as JSONL, or as `trec`, whole or not at all."""
-    with Output(path) as output:
-        output.write_records(map(trec_line, records) if format == "trec" else records)
-
-
 def trec_line(record: Record) -> bytes:
     r"""Return a line of a TREC run; six digits of a score would create ties.
 
@@ -78,7 +70,10 @@ def trec_line(record: Record) -> bytes:
     b'q Q0 d 1 0.123456789 structkit\n'
     """
     query_id, doc_id = record["query_id"], record["doc_id"]
-    check_columns(query_id, doc_id)
+    for identifier in (query_id, doc_id):
+        if len(identifier.split()) != 1:
+            problem = f'id "{identifier}" is empty or holds a space, which TREC columns cannot'
+            raise UserError(problem, f"use {flag('format', 'jsonl')}")
     return f"{query_id} Q0 {doc_id} {record['rank']} {record['score']!r} structkit\n".encode()
 
 

@@ -52,9 +52,7 @@ class LexicalIndex:
     built: Record
 
     @classmethod
-    def of(
-        cls, doc_ids: list[str], texts: Iterable[str], options: WordOptions | None = None
-    ) -> Self:
+    def of(cls, doc_ids: list[str], texts: Iterable[str], options: WordOptions) -> Self:
         """Return the index of texts, which are read once and not kept.
 
         Errors: a corpus without any word.
@@ -64,7 +62,6 @@ class LexicalIndex:
         if not any(part.words for part in parts):
             raise UserError("the corpus holds no words", "name the field of its text")
         postings = Postings.join(parts)
-        options = options or WordOptions()
         built = {"k1": options.k1, "b": options.b} | given_options(options)
         scores = postings.all_scores(options.k1, options.b)
         number = {word: place for place, word in enumerate(postings.words)}

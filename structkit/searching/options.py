@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import orjson
 
 from structkit.errors import flag, wrong_usage
 from structkit.records.fields import FIRST_OF_DOCUMENT
-from structkit.records.jsonl import Block, Records
+from structkit.records.jsonl import Block, Record, Records
+from structkit.records.output import Output
 from structkit.records.stream import OutputOptions
 from structkit.searching import BM25_B, BM25_K1
 from structkit.settings import file_setting, setting, settings_class, unicode
@@ -139,6 +140,13 @@ class RunOutput(OutputOptions):
     format: Literal["jsonl", "trec"] = setting(
         None, "Output format: JSONL, or TREC's six columns.", usual="jsonl"
     )
+
+    def write(self, records: Iterable[Record]) -> None:
+        """Write run records in this format, whole or not at all."""
+        from structkit.searching.hits import trec_line  # imports numpy, which help does without
+
+        with Output(self.output) as output:
+            output.write_records(map(trec_line, records) if self.format == "trec" else records)
 
 
 def is_saved(folder: str) -> bool:

@@ -13,8 +13,8 @@ from structkit.embeddings.reading import Embeddings, read_embeddings
 from structkit.embeddings.vectors import Matrix, largest_norm
 from structkit.errors import UserError
 from structkit.scoring.runs import read_run
-from structkit.searching.hits import write_run
 from structkit.searching.index import Index
+from structkit.searching.options import RunOutput
 from tests.searching.index_runs import found as run_of
 from tests.searching.index_runs import matrix, write
 
@@ -149,7 +149,7 @@ def test_a_written_run_is_read_back_with_the_same_scores(tmp_path, name):
         for rank, (doc_id, score) in enumerate(documents.items(), 1)
     ]
     path = str(tmp_path / name)
-    write_run(records, path, "trec" if "trec" in name else "jsonl")
+    RunOutput(output=path, format="trec" if "trec" in name else "jsonl").write(records)
     assert run == read_run(path)
 
 

@@ -62,13 +62,14 @@ def test_scores_are_those_of_bm25s_to_the_last_bit(texts, query, k1, b):
 
 
 def test_equal_scores_are_ordered_by_descending_id_also_at_the_cut():
-    index = LexicalIndex.of(["b", "d", "a", "c", "z"], ["same text"] * 4 + ["another one"])
+    texts = ["same text"] * 4 + ["another one"]
+    index = LexicalIndex.of(["b", "d", "a", "c", "z"], texts, WordOptions())
     assert ["d", "c", "b", "a"] == [doc_id for doc_id, _ in index.search("same", 9)]
     assert ["d", "c"] == [doc_id for doc_id, _ in index.search("same", 2)]
 
 
 def test_a_query_or_document_without_a_known_word_finds_nothing():
-    index = LexicalIndex.of(["1", "2"], ["", "some text of the corpus"])
+    index = LexicalIndex.of(["1", "2"], ["", "some text of the corpus"], WordOptions())
     for query in ("absent", "", "the"):
         assert [] == index.search(query, 5)
     assert ["2"] == [doc_id for doc_id, _ in index.search("text", 5)]

@@ -11,6 +11,7 @@ from structkit.asking.cache import IndexedFile, Segment, Segments, open_store
 from structkit.asking.folder import WORD_SEGMENTS
 from structkit.searching.bm25 import Postings, WordIndex, page_scores
 from structkit.searching.lexical import LexicalIndex
+from structkit.searching.options import WordOptions
 from structkit.searching.words import folded_words
 from structkit.structure.bags import Bags
 from tests.tolerances import bound
@@ -60,7 +61,7 @@ def content(index):
 def test_scores_are_those_of_search(folder, question):
     texts = [text for _, each in sorted(folder.items()) for text in each]
     ids = [str(number) for number in range(len(texts))]
-    found = dict(LexicalIndex.of(ids, texts).search(question, len(ids)))
+    found = dict(LexicalIndex.of(ids, texts, WordOptions()).search(question, len(ids)))
     expected = [found.get(number, 0.0) for number in ids]
     scores = words(folder).scores(folded_words(question))
     near = bound(len(folded_words(question)) + 1, scores.max())  # those of search have 32 bits
