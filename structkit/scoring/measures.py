@@ -55,8 +55,6 @@ def measure(name: str) -> ir_measures.Measure:
         offers: list[Any] = [
             each for each in PROVIDERS if each.supports(_trec_eval_measure(measure) or measure)
         ]
-        if not offers and "rel" in measure.SUPPORTED_PARAMS and "rel" not in measure.params:
-            example = f"for example {measure(rel=1)}"  # some need the least relevant grade
         if not offers or not _plausible(measure):
             raise ValueError
     except (ValueError, SyntaxError, TypeError, AssertionError, MemoryError, RecursionError):

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 import orjson
 
-from structkit.errors import RECORD_REMEDY, UserError, flag, missing
+from structkit.errors import RECORD_REMEDY, UserError, missing
 from structkit.records.jsonl import (
     Block,
     Lines,
@@ -98,16 +98,6 @@ def trec_eval_scores(documents: dict[str, float]) -> dict[str, float]:
     if (single == scores).all() or len(np.unique(single)) == len(np.unique(scores)):
         return documents
     return {doc_id: -float(rank) for rank, doc_id in enumerate(ranking(documents), 1)}
-
-
-def check_columns(*ids: str) -> None:
-    """Raise for an id that a column cannot hold."""
-    for identifier in ids:
-        if len(identifier.split()) != 1:
-            raise UserError(
-                f'id "{identifier}" is empty or holds a space, which TREC columns cannot',
-                f"use {flag('format', 'jsonl')}",
-            )
 
 
 class PlacedLines(Lines):

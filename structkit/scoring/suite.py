@@ -7,7 +7,7 @@ import numpy as np
 
 from structkit.embeddings.pairs import EmbeddingPairs, read_pairs
 from structkit.errors import UserError, flag
-from structkit.records.jsonl import Record, input_name
+from structkit.records.jsonl import Record
 from structkit.scoring.classification import TRAIN_SPLIT, right_answers, split_pairs
 from structkit.scoring.measures import Values
 from structkit.scoring.similarity import bootstrap, correlation, cosines, interval_ends
@@ -72,7 +72,7 @@ def read_results(path: str, seed: int) -> tuple[TaskResults, TaskResults]:
         raise UserError(
             f'the pair "{pairs.records[rows[""][0]]["id"]}": field "task" is missing',
             f"encode with {flag('keep', 'task')}",
-        ).at(input_name(path))
+        ).at(path)
     found: TaskResults = {}
     majority: TaskResults = {}
     for task, chosen in rows.items():
@@ -80,7 +80,7 @@ def read_results(path: str, seed: int) -> tuple[TaskResults, TaskResults]:
             found[task], frequent = _task_result(pairs.take(chosen), seed)
         except UserError as error:
             error.problem = f"{task}: {error.problem}"
-            raise error.at(input_name(path)) from None
+            raise error.at(path) from None
         if frequent:
             majority[task] = frequent
     values, draws = zip(*found.values(), strict=True)

@@ -57,7 +57,6 @@ class Settings(runs.Settings, trees.Settings):
                     f"{flag(each.name)} goes with {' or '.join(flags)}",
                     "give both, or leave it out",
                 )
-        TASKS[self.task][1].check(self)
 
 
 def score(settings: Settings) -> Iterator[Record]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from structkit.commands.score.scored import Compared, Scored, by_name
 from structkit.errors import UserError
-from structkit.records.jsonl import Record, input_name
+from structkit.records.jsonl import Record
 
 if TYPE_CHECKING:
     from structkit.embeddings.pairs import EmbeddingPairs
@@ -30,7 +30,7 @@ def score_files(
         try:
             scores = work(read_pairs([path]), settings.seed)
         except UserError as error:
-            raise error.at(input_name(path)) from None
+            raise error.at(path) from None
         yield {"run": name, **scores}
 
 
@@ -125,7 +125,7 @@ def suite(settings: Compared) -> Iterator[Record]:
             raise UserError(
                 f"has the tasks {', '.join(found)}, not {', '.join(first)}",
                 "score all models on the same pairs",
-            ).at(input_name(files[name]))
+            ).at(files[name])
         models.setdefault(name.partition("@")[0], []).append(found)
     compared = (name for name, path in files.items() if path in settings.compare)
     against = list(dict.fromkeys(name.partition("@")[0] for name in compared))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from structkit.commands.score.scored import QRELS_GROUP, Compared, by_name
 from structkit.errors import UserError, flag, missing, wrong_usage
-from structkit.records.jsonl import Record, Records, input_name
+from structkit.records.jsonl import Record, Records
 from structkit.scoring.exclusions import OWN_ID, Exclusions, exclude_setting
 from structkit.settings import file_setting, setting, settings_class
 
@@ -80,24 +80,27 @@ class Settings(Compared):
         group=QRELS_GROUP,
     )
 
-    def check(self) -> None:
-        qrels, own = flag("qrels"), flag("qrels", "self")
-        alone = self.queries and not self.by
-        problems = {
-            f"{flag('gains')} goes with a file of {qrels}": self.qrels == "self" and self.gains,
-            f"{flag('exclude', OWN_ID)} leaves out the answers of {own}": self.qrels == "self"
-            and OWN_ID in self.exclude,
-            f"{flag('queries')} goes with {own} or {flag('by')}": self.qrels != "self" and alone,
-        }
-        for problem, is_there in problems.items():
-            if is_there:
-                raise wrong_usage(problem, "give both, or leave it out")
+
+def _check_combinations(settings: Settings) -> None:
+    """Raise for settings that do not go together."""
+    qrels, own, is_own = flag("qrels"), flag("qrels", "self"), settings.qrels == "self"
+    problems = {
+        f"{flag('gains')} goes with a file of {qrels}": is_own and settings.gains,
+        f"{flag('exclude', OWN_ID)} leaves out the answers of {own}": is_own
+        and OWN_ID in settings.exclude,
+        f"{flag('queries')} goes with {own} or {flag('by')}": settings.queries
+        and not (is_own or settings.by),
+    }
+    for problem, is_there in problems.items():
+        if is_there:
+            raise wrong_usage(problem, "give both, or leave it out")
 
 
 def score_runs(settings: Settings) -> Iterator[Record]:
     """Yield one record per run: measures averaged over all judged queries, with 95 % intervals."""
     from structkit.scoring.judgements import Judgements
 
+    _check_combinations(settings)
     names = _measure_names(settings.measures)
     against = by_name(settings.compare)
     if settings.compare and len({*settings.runs, *settings.compare}) == 1:
@@ -136,8 +139,6 @@ def _measure_names(measures: Sequence[str]) -> list[str]:
 
     found = (name for each in measures for name in MEASURE_NAME.findall(each))
     names = list(dict.fromkeys(found))
-    if not names:
-        raise wrong_usage(f"{flag('measures')} names none", "for example nDCG@10 R@100")
     for name in names:
         measure(name)
     return names
@@ -163,7 +164,7 @@ def _evaluate(
     try:
         return evaluate(*judgements.of(run), measures)
     except UserError as error:
-        raise error.at(input_name(path)) from None
+        raise error.at(path) from None
 
 
 def _summary(evaluation: Evaluation, seed: int, parts: Sequence[Evaluation] = ()) -> Record:

@@ -40,9 +40,6 @@ class Scored:
     )
     seed: int = seed_setting()
 
-    def check(self) -> None:
-        """Raise for settings of a task that do not go together."""
-
     @property
     def named_runs(self) -> dict[str, str]:
         """The runs by the names to print for them."""

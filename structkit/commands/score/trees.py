@@ -33,13 +33,6 @@ class Settings(Scored):
         "File of records with the gold `tree`, matched by `id`.", group="With {task:trees}"
     )
 
-    def check(self) -> None:
-        if self.gold is None:
-            raise wrong_usage(
-                f"{flag('gold')} goes with {flag('task', 'trees')}",
-                "give both, or leave it out",
-            )
-
 
 def plain_spans(tree: Tree) -> set[Span]:
     """Return the spans of two or more words of a tree, without punctuation.
@@ -110,7 +103,9 @@ def score_trees(settings: Settings) -> Iterator[Record]:
     """
     from structkit.structure.trees.shapes import shaped
 
-    assert settings.gold is not None
+    if settings.gold is None:
+        problem = f"{flag('gold')} goes with {flag('task', 'trees')}"
+        raise wrong_usage(problem, "give both, or leave it out")
     gold = _read_trees(settings.gold)
     for name, path in settings.named_runs.items():
         found = _read_trees(path)
@@ -118,12 +113,12 @@ def score_trees(settings: Settings) -> Iterator[Record]:
             if found[id_].words != gold[id_].words:
                 problem = f'the tree "{id_}" has other words than its gold tree'
                 again = program("parse-trees", "GOLD", field="tree", tokenized=True)
-                raise UserError(problem, f"parse its words: {again}").at(input_name(path))
+                raise UserError(problem, f"parse its words: {again}").at(path)
         if found.keys().isdisjoint(gold):
             raise UserError(
                 f"no tree has the id of one in {input_name(settings.gold)}",
                 "parse the gold file itself",
-            ).at(input_name(path))
+            ).at(path)
         yield {"run": name, **_tree_scores(found, gold, settings.seed)}
     shapes = (("left-branching", "left"), ("right-branching", "right"), ("balanced", "balanced"))
     for name, factor in shapes:
@@ -140,7 +135,7 @@ def _read_trees(path: str) -> dict[str, Tree]:
 
     if found := dict(parse_each(Records.read([path]), tree)):
         return found
-    raise UserError("there are no trees", "name a file that has some").at(input_name(path))
+    raise UserError("there are no trees", "name a file that has some").at(path)
 
 
 def _tree_scores(found: Mapping[str, Tree], gold: Mapping[str, Tree], seed: int) -> Record:
