@@ -29,7 +29,7 @@ def read_document(row: Fields) -> Record:
 
 def write_document(record: Fields) -> Row:
     """Return a row of the corpus; the text is from any of the fields for documents."""
-    row = {"_id": record.pop_id("id"), "title": record.pop_field("title", default="")}
+    row = {"_id": record.pop_text("id"), "title": record.pop_field("title", default="")}
     return row | {"text": record.pop_field(*DOCUMENT_FIELDS)} | metadata(record)
 
 
@@ -41,7 +41,7 @@ def read_query(row: Fields) -> Record:
 
 def write_query(record: Fields) -> Row:
     """Return a row of the queries; those of BRIGHT exclude documents."""
-    row = {"_id": record.pop_id("id"), "text": record.pop_field(*QUERY_FIELDS)}
+    row = {"_id": record.pop_text("id"), "text": record.pop_field(*QUERY_FIELDS)}
     return row | metadata(record) | record.move({"excluded_ids": "excluded_ids"})
 
 

@@ -30,18 +30,18 @@ class Format(plugin.Format):
 
 def read_document(row: Fields) -> Record:
     """Return a document."""
-    return {"id": row.pop_id("id"), "text": row.pop_field("content"), **row}
+    return {"id": row.pop_text("id"), "text": row.pop_field("content"), **row}
 
 
 def read_query(row: Fields) -> Record:
     """Return a query with the ids of its excluded documents; BRIGHT writes N/A for none."""
     excluded = [doc_id for doc_id in row.pop_texts("excluded_ids") if doc_id != "N/A"]
-    record = {"id": row.pop_id("id"), "query": row.pop_field("query"), **row}
+    record = {"id": row.pop_text("id"), "query": row.pop_field("query"), **row}
     return {**record, "excluded_ids": excluded} if excluded else record
 
 
 def read_judgements(row: Fields, field: str) -> list[Record]:
     """Return the judgements of a query in a field: of passages, or of whole pages."""
-    query_id = row.pop_id("id")
+    query_id = row.pop_text("id")
     doc_ids = row.pop_texts(field)
     return [{"query_id": query_id, "doc_id": doc_id, "relevance": 1} for doc_id in doc_ids]

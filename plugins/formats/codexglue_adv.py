@@ -28,7 +28,7 @@ def read_function(row: Fields) -> Record:
     """Return a function; its `idx` is the id."""
     function = Fields((TEST_SET_NAMES.get(name, name), value) for name, value in row.items())
     code = function.pop_field("code")
-    return {"id": function.pop_id("idx"), "code": code, **function}
+    return {"id": function.pop_text("idx"), "code": code, **function}
 
 
 def write_function(record: Fields) -> Row:
@@ -47,7 +47,7 @@ def read_query(row: Fields) -> Record:
 
 def read_judgement(row: Fields) -> Record:
     """Return the function that a query belongs to."""
-    return {"query_id": row.pop_field("url"), "doc_id": row.pop_id("idx"), "relevance": 1}
+    return {"query_id": row.pop_field("url"), "doc_id": row.pop_text("idx"), "relevance": 1}
 
 
 def read_prediction(row: Fields) -> list[Record]:
@@ -62,7 +62,7 @@ def read_prediction(row: Fields) -> list[Record]:
 def write_prediction(*records: Fields) -> Row:
     """Return the answers to a query; only their order counts."""
     ranked = sorted(records, key=lambda record: record.get("rank", 0))
-    url = records[0].pop_id("query_id")
+    url = records[0].pop_text("query_id")
     for record in records:
         for name in ("query_id", "rank", "score"):
             record.pop(name, None)

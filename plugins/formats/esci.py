@@ -29,8 +29,6 @@ PRODUCT_FIELDS = {
     "product_color": "color",
 }
 LABEL_WORDS = {"exact": "E", "substitute": "S", "complement": "C", "irrelevant": "I"}
-FILE_PREFIXES = ("shopping_queries_dataset_", "")
-FILE_ENDINGS = ("parquet", "jsonl", "csv")
 VERSION_FIELDS = ("small_version", "large_version")
 
 
@@ -40,7 +38,7 @@ class Format(plugin.Format):
     def parts(self, split: str) -> Parts:
         judged = ProductExamples(Labels(parse_gains("esci-documented"), LABEL_WORDS))
         products, examples = (
-            tuple(f"{start}{kind}.{ending}" for start in FILE_PREFIXES for ending in FILE_ENDINGS)
+            (f"shopping_queries_dataset_{kind}.parquet", f"*{kind}.*")
             for kind in ("products", "examples")
         )
         return {
@@ -52,13 +50,13 @@ class Format(plugin.Format):
 
 def read_id(row: Fields) -> str:
     """Return the id of a product: the same product_id is another product in another locale."""
-    locale, product_id = row.pop_field("product_locale"), row.pop_id("product_id")
+    locale, product_id = row.pop_field("product_locale"), row.pop_text("product_id")
     return f"{locale}:{product_id}"
 
 
 def write_id(record: Fields, name: str) -> Row:
     """Return locale and product_id of a product's id."""
-    locale, colon, product_id = record.pop_id(name).partition(":")
+    locale, colon, product_id = record.pop_text(name).partition(":")
     if not colon:
         raise UserError(f'"{locale}" names no locale', "write ids as us:B0DPZ8XK")
     return {"product_id": product_id, "product_locale": locale}

@@ -18,19 +18,22 @@ class Format(plugin.Format):
 
 def read_document(row: Fields) -> Record:
     """Return a document."""
-    return {"id": row.pop_id("id"), "text": row.pop_field("contents"), **row}
+    return {"id": row.pop_text("id"), "text": row.pop_field("contents"), **row}
 
 
 def write_document(record: Fields) -> Row:
     """Return a row; a title is the first line of the contents, as in Pyserini's corpora."""
-    identifier, title = record.pop_id("id"), record.pop_field("title", default="")
+    identifier, title = record.pop_text("id"), record.pop_field("title", default="")
     text = record.pop_field(*DOCUMENT_FIELDS)
     return {"id": identifier, "contents": f"{title}\n{text}" if title else text}
 
 
 def read_embedding(row: Fields) -> Record:
     """Return an embedding with its text, if there is one."""
-    record = {"id": row.pop_id("id"), "embedding": row.pop_field("vector", "embedding", kind=list)}
+    record = {
+        "id": row.pop_text("id"),
+        "embedding": row.pop_field("vector", "embedding", kind=list),
+    }
     text = row.pop_field("contents", default="")
     return record | ({"text": text} if text else {}) | row
 
@@ -38,7 +41,7 @@ def read_embedding(row: Fields) -> Record:
 def write_embedding(record: Fields) -> Row:
     """Return a row of an index of vectors."""
     return {
-        "id": record.pop_id("id"),
+        "id": record.pop_text("id"),
         "contents": record.pop_field(*DOCUMENT_FIELDS, default=""),
         "vector": record.pop_field("embedding", kind=list),
     }

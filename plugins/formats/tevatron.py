@@ -28,7 +28,7 @@ def read_example(row: Fields) -> Record:
     A passage's text has its title before it, as Tevatron trains on it; titles are kept as well.
     Rows of version 2 only name documents: `positive_ids`, `negative_ids` and no texts.
     """
-    record = {"id": row.pop_id("query_id"), "query": row.pop_field("query", "query_text")}
+    record = {"id": row.pop_text("query_id"), "query": row.pop_field("query", "query_text")}
     for side in PASSAGE_SIDES:
         if f"{side}_passages" in row:
             record |= passages(row.pop_field(f"{side}_passages", kind=list, default=[]), side)
@@ -53,7 +53,7 @@ def passages(objects: list[Any], side: str) -> Record:
             )
         passage = Fields(each)
         titles.append(passage.pop_field("title", default=""))
-        ids.append(passage.pop_id("docid"))
+        ids.append(passage.pop_text("docid"))
         text = passage.pop_field("text")
         texts.append(f"{titles[-1]} {text}" if titles[-1] else text)
     if not texts:
@@ -67,7 +67,7 @@ def passages(objects: list[Any], side: str) -> Record:
 
 def write_example(record: Fields) -> Row:
     """Return a row with passages; without texts, one with the ids of documents (version 2)."""
-    query_id = record.pop_id("query_id" if "query_id" in record else "id")
+    query_id = record.pop_text("query_id" if "query_id" in record else "id")
     if record.get("id") == query_id:
         del record["id"]
     query = record.pop_field("query")
@@ -77,7 +77,7 @@ def write_example(record: Fields) -> Row:
     first = record.pop_field("positive")
     positives = [first, *record.pop_texts("positives")[1:]]
     if "doc_id" in record and "positive_ids" not in record:
-        record["positive_ids"] = [record.pop_id("doc_id")]
+        record["positive_ids"] = [record.pop_text("doc_id")]
     return {
         "query_id": query_id,
         "query": query,
@@ -106,21 +106,21 @@ def written(record: Fields, texts: list[str], side: str, query_id: str) -> list[
 
 def read_document(row: Fields) -> Record:
     """Return a document."""
-    record = {"id": row.pop_id("docid"), "text": row.pop_field("document_text", "text")}
+    record = {"id": row.pop_text("docid"), "text": row.pop_field("document_text", "text")}
     title = row.pop_field("title", default="")
     return record | ({"title": title} if title else {}) | row
 
 
 def write_document(record: Fields) -> Row:
     """Return a row of the corpus, as version 2 names its fields."""
-    row = {"docid": record.pop_id("id"), "document_text": record.pop_field(*DOCUMENT_FIELDS)}
+    row = {"docid": record.pop_text("id"), "document_text": record.pop_field(*DOCUMENT_FIELDS)}
     title = record.pop_field("title", default="")
     return row | ({"title": title} if title else {})
 
 
 def read_query(row: Fields) -> Record:
     """Return a query."""
-    record = {"id": row.pop_id("query_id"), "query": row.pop_field("query", "query_text")}
+    record = {"id": row.pop_text("query_id"), "query": row.pop_field("query", "query_text")}
     if row.get("query_text") == record["query"]:
         del row["query_text"]
     return record | row
@@ -129,4 +129,4 @@ def read_query(row: Fields) -> Record:
 def write_query(record: Fields) -> Row:
     """Return a row of the queries, with the text under the names of both versions."""
     text = record.pop_field(*QUERY_FIELDS)
-    return {"query_id": record.pop_id("id"), "query": text, "query_text": text}
+    return {"query_id": record.pop_text("id"), "query": text, "query_text": text}

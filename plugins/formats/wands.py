@@ -48,7 +48,7 @@ def write_product(record: Fields) -> Row:
     """Return a row of the products; missing fields are empty cells."""
     if record.get("language") == "product":
         del record["language"]
-    row = {"product_id": record.pop_id("id"), "product_name": record.pop_field("title")}
+    row = {"product_id": record.pop_text("id"), "product_name": record.pop_field("title")}
     return row | record.move({ours: theirs for theirs, ours in OUR_PRODUCT_FIELDS.items()})
 
 
@@ -59,7 +59,7 @@ def read_query(row: Fields) -> Record:
 
 def write_query(record: Fields) -> Row:
     """Return a row of the queries."""
-    row = {"query_id": record.pop_id("id"), "query": record.pop_field("query", "text")}
+    row = {"query_id": record.pop_text("id"), "query": record.pop_field("query", "text")}
     return row | record.move({"query_class": "query_class"})
 
 
@@ -77,8 +77,8 @@ def read_label(row: Fields) -> Record:
 def write_label(record: Fields) -> Row:
     """Return a row of the judgements."""
     return {
-        "id": record.pop_id("id"),
-        "query_id": record.pop_id("query_id"),
-        "product_id": record.pop_id("doc_id"),
+        "id": record.pop_text("id"),
+        "query_id": record.pop_text("query_id"),
+        "product_id": record.pop_text("doc_id"),
         "label": LABEL_GAINS.pop_label(record),
     }

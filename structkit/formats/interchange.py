@@ -30,7 +30,7 @@ from structkit.formats.rows import (
 from structkit.formats.rows import Row as Row
 from structkit.progress import say
 from structkit.records.fields import DOCUMENT_FIELDS
-from structkit.records.jsonl import Record, RowReader, input_name, json_kind
+from structkit.records.jsonl import JSON_NAMES, Record, RowReader, input_name, json_kind
 from structkit.records.output import dump
 
 REQUIRED: Any = object()
@@ -49,15 +49,6 @@ FIELDS_OF_KINDS = {
 }
 # a query with one of these is a document; a `text` may be the query's own
 DOCUMENT_ONLY_FIELDS = {*DOCUMENT_FIELDS, "product", "title", "docstring"} - {"text"}
-
-
-JSON_KINDS = {
-    str: "a string",
-    float: "a number",
-    list: "an array",
-    dict: "an object",
-    int: "a number",
-}
 
 
 class Fields(dict[str, Any]):
@@ -80,22 +71,13 @@ class Fields(dict[str, Any]):
             if type(value) is kind:
                 return value
             if value is not None:
+                wanted = JSON_NAMES[kind.__name__]
                 raise UserError(
-                    f'field "{name}" is {json_kind(value)}, not {JSON_KINDS[kind]}', RECORD_REMEDY
+                    f'field "{name}" is {json_kind(value)}, not a JSON {wanted}', RECORD_REMEDY
                 )
         if default is not REQUIRED:
             return default
-        if len(names) == 1:
-            raise missing(names[0], self)
-        raise UserError(
-            f"the fields {', '.join(names)} are all missing",
-            f"its other fields: {', '.join(self) or 'none'}",
-        )
-
-    def pop_id(self, name: str) -> str:
-        """Take an id: a string, or a whole number as one."""
-        is_integer = type(self.get(name)) is int
-        return str(self.pop(name) if is_integer else self.pop_field(name))
+        raise missing('" or "'.join(names), self)
 
     def pop_texts(self, name: str) -> list[str]:
         """Take a list of strings; a missing one is empty."""
@@ -142,7 +124,7 @@ class Fields(dict[str, Any]):
 
 # the fields of judgements and hits, in the order of our records
 FIELD_TYPES = {"query_id": str, "doc_id": str, "relevance": int, "score": float, "rank": int}
-POPS = {str: Fields.pop_id, int: Fields.pop_whole, float: Fields.pop_number}
+POPS = {str: Fields.pop_text, int: Fields.pop_whole, float: Fields.pop_number}
 MAX_EXACT_SUM = 2.0**63  # JSON may have rounded an integer to a larger float
 Columns: TypeAlias = "dict[str, Sequence[Any]]"  # the values of each field
 
