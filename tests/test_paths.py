@@ -81,7 +81,7 @@ def test_a_record_wise_command_works_in_place(run, laid, command, output):
 
 def test_devices_are_no_files(run, laid):
     done = run("mask-entities", "/dev/null", "-o", "/dev/null")
-    assert "no records in /dev/null; the output is empty" == complaint(done, 0)
+    assert "no records; the output is empty" == complaint(done, 0)
 
 
 @pytest.mark.parametrize("command", ["mask-entities", "fuse"])

@@ -22,7 +22,7 @@ from structkit.collecting.walking import (
 )
 from structkit.command import Command
 from structkit.errors import flag, wrong_usage
-from structkit.progress import Position, progress, say
+from structkit.progress import Position, progress
 from structkit.records.jsonl import Record, Rejected, Shard
 from structkit.records.output import Output
 from structkit.records.stream import (
@@ -30,6 +30,7 @@ from structkit.records.stream import (
     OutputOptions,
     Rejects,
     map_in_order,
+    say_empty,
     workers_setting,
 )
 from structkit.settings import setting, settings_class
@@ -199,7 +200,7 @@ def write_collected(settings: Settings, options: CollectOptions) -> None:
             count += done.records
             files += done.files
     if not count and settings.shard is None:
-        say("no records; the output is empty")
+        say_empty()
 
 
 class LeftOuts(Rejects):

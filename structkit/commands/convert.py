@@ -105,10 +105,6 @@ class Conversion:
     def jobs(self) -> list[Job]:
         """Return the jobs, from the names of files and the parts that both formats have."""
         files, part, rows = self.settings.files, self.settings.part, None
-        if not any(each.read for each in self.source.parts.values()):
-            raise wrong_usage(
-                f"{self.source.name} can only be written", f"name it with {flag('to')}"
-            )
         if not self.common:
             raise wrong_usage(f"there is no {self.kind}", "name another format")
         if part and part not in self.common:
@@ -199,7 +195,7 @@ class Conversion:
                 for _ in accepted(write, rows, reject):
                     pass
         if not rows.count:
-            say_empty(job.files)
+            say_empty()
         if losses:
             lost = (f"{name} ({format_count(n, 'record')})" for name, n in losses.most_common())
             say(f"{self.target.name} {job.part} cannot hold: {', '.join(lost)}")

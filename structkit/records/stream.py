@@ -16,7 +16,7 @@ from structkit.errors import flag
 from structkit.paths import keep_apart
 from structkit.processes import Result, Task, cores
 from structkit.progress import Position, format_count, progress, say
-from structkit.records.jsonl import Block, Lines, Records, Rejected, Shard, Stage, input_name
+from structkit.records.jsonl import Block, Lines, Records, Rejected, Shard, Stage
 from structkit.records.output import Output
 from structkit.settings import check_others, files_of, quiet_setting, setting, settings_class
 
@@ -192,12 +192,9 @@ def run_stage(command: Command, settings: Any, options: Options) -> None:
     stream.run(stage_of(command, settings), label=command.name)
 
 
-def say_empty(files: Sequence[str]) -> None:
-    """Say that files hold no records."""
-    names = [input_name(file) for file in files[:3] or ["-"]]
-    if len(files) > len(names):
-        names.append("…")
-    say(f"no records in {', '.join(names)}; the output is empty")
+def say_empty() -> None:
+    """Say that the input holds no records."""
+    say("no records; the output is empty")
 
 
 @dataclass(frozen=True)
@@ -271,7 +268,7 @@ class Stream:
                 results = chain(stage.results(records, reject), later_results)
                 output.write_records(then(results) if then else results)
         if not records.count and not self.shard:
-            say_empty(self.files)
+            say_empty()
 
     def _handover_test(self, records: Records, min_bytes: int) -> Callable[[], bool]:
         """Return a function that says whether other processes do the rest."""
