@@ -303,14 +303,13 @@ def make(kind: type[SettingsClass], values: Mapping[str, Any]) -> SettingsClass:
     Errors: `UserError` with status 2 for a value of another type, out of its bounds or choices, for
     a missing one, and for settings that do not go together.
     """
-    settings_of_kind = settings_of(kind)
-    for setting in settings_of_kind:
-        if setting.required and setting.name not in values:
+    converted: dict[str, Any] = {}
+    for setting in settings_of(kind):
+        if setting.name in values:
+            converted[setting.name] = convert_value(setting, values[setting.name])
+            _check_values(setting, converted[setting.name])
+        elif setting.required:
             raise wrong_usage(f"missing {setting.spell()}", setting.remedy())
-    known = {setting.name: setting for setting in settings_of_kind}
-    converted = {name: convert_value(known[name], value) for name, value in values.items()}
-    for setting in settings_of_kind:
-        _check_values(setting, converted.get(setting.name))
     settings = kind(**converted)
     check_others(settings)
     return settings
@@ -329,11 +328,7 @@ def convert_value(setting: Setting, value: Any) -> Any:
     if isinstance(value, str) and setting.accepts_single_text:
         value = (value,)
     if isinstance(value, str) or not isinstance(value, Sequence):
-        problem = f"{flag(setting.name)} is {value!r}, not a list"
-        remedy = [value]
-        if isinstance(value, Mapping):
-            remedy = [f"{name}={item}" for name, item in value.items()]
-        raise wrong_usage(problem, f"give {remedy!r}")
+        raise wrong_usage(f"{flag(setting.name)} is {value!r}, not a list", f"give {[value]!r}")
     return tuple(_convert_one(setting, item) for item in value)
 
 

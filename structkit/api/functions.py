@@ -40,7 +40,6 @@ Names: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 # by torch for its compiler, and for ONNX Runtime before it is imported
 LIBRARY_VARIABLES = ("TORCHINDUCTOR_CACHE_DIR", "ORT_DISABLE_TELEMETRY")
 DICTS_PER_BLOCK = 256  # dicts in a block for a parser
-BATCH_SIZE_REMEDY = "leave it out: a batch has as many texts as fit"
 
 
 def rows(given: Any) -> Any:
@@ -233,10 +232,7 @@ def bind(
         known = [parameter.name for parameter in declared]
         for keyword in values:
             if keyword not in known:
-                wrong = unknown(f"parameter of {name}", keyword, known)
-                if keyword == "batch_size":
-                    wrong.remedy = BATCH_SIZE_REMEDY
-                raise wrong from None
+                raise unknown(f"parameter of {name}", keyword, known) from None
         remedy = f"see help(structkit.{name})"
         if str(error).endswith("'model'"):
             remedy = "give model='builtin', a folder or a name of the Hub"

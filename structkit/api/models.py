@@ -55,12 +55,6 @@ class LoadedModel:
         self.as_setting.opened = self._opened
         self.as_setting.settings = settings
 
-    def __repr__(self) -> str:
-        """Return its name and its state."""
-        engine, metadata = self._opened
-        kind = metadata["method"] or type(engine.model).__name__
-        return f"<load({str(self._settings.model)!r}): {kind}, {engine.name} {engine.dtype}>"
-
     def encode(self, *given: Any, **values: Any) -> Vectors:
         """Return the embeddings of texts, or of records, in their order: float32, (texts,
         dimensions).

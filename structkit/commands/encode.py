@@ -9,7 +9,7 @@ from structkit.command import Command
 from structkit.embeddings import files_beside
 from structkit.errors import UserError, flag, wrong_usage
 from structkit.learning.encoding.settings import PART_FIELDS, EncodingSettings
-from structkit.records.jsonl import Record, Stage, accepted, input_name
+from structkit.records.jsonl import Record, Stage, accepted
 from structkit.records.stream import Options, Stream
 from structkit.settings import setting, settings_class
 
@@ -100,7 +100,7 @@ def write_embeddings(encoding: Encoding, stream: Stream) -> None:
     else:
         with stream.reading("encode") as (records, reject):
             texts = accepted(encoding.read, records, reject)
-            encode_to_file(texts, stream.output, encoding, input_name((stream.files or ["-"])[0]))
+            encode_to_file(texts, stream.output, encoding, (stream.files or ["-"])[0])
     encoding.report()
 
 

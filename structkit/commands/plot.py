@@ -20,7 +20,7 @@ from structkit.extras import require
 from structkit.paths import names_of
 from structkit.progress import printable
 from structkit.records.fields import is_tree
-from structkit.records.jsonl import Record, Records, input_name, text_field
+from structkit.records.jsonl import Record, Records, text_field
 from structkit.records.output import Output
 from structkit.reproducibility import key
 from structkit.settings import file_setting, quiet_setting, seed_setting, setting, settings_class
@@ -240,7 +240,7 @@ def losses(settings: LossesSettings) -> None:
     if not curves:
         raise UserError(
             "no line holds a step and a loss", f"train with {flag('log_format', 'json')}"
-        ).at(input_name(settings.files[0]))
+        ).at(settings.files[0])
 
     with new_figure(settings.output, (6, 4)) as figure:
         axes = figure.subplots()

@@ -110,7 +110,7 @@ class Condition:
     expected: bool = True
 
     @classmethod
-    def parse(cls, text: str, name: str = "where") -> Condition:
+    def parse(cls, text: str) -> Condition:
         """Parse `FIELD=VALUE`, `FIELD!=VALUE`, `FIELD~REGEX` or `FIELD!~REGEX`.
 
         >>> Condition.parse("kind~^(lead|question)$").passes({"kind": "lead"})
@@ -121,11 +121,13 @@ class Condition:
         match = WHERE_CONDITION.fullmatch(text)
         if not match:
             raise wrong_usage(
-                f"{flag(name, text)} is not a condition",
+                f"{flag('where', text)} is not a condition",
                 "write FIELD=VALUE, FIELD!=VALUE, FIELD~REGEX or FIELD!~REGEX",
             )
         field, sign, value = match.groups()
-        pattern = pattern_of(value, name) if "~" in sign else re.compile(rf"\A{re.escape(value)}\Z")
+        pattern = (
+            pattern_of(value, "where") if "~" in sign else re.compile(rf"\A{re.escape(value)}\Z")
+        )
         return cls(field, pattern, not sign.startswith("!"))
 
     def passes(self, record: Record) -> bool:

@@ -122,10 +122,8 @@ def _row_line(row: dict[str, Any]) -> bytes:
         try:
             json.dumps(value, allow_nan=False, default=_json_default)
         except ValueError as error:
-            cut = isinstance(error, UnicodeDecodeError)
             raise UserError(
-                f'column "{name}" holds {"bytes, not UTF-8" if cut else "NaN or infinity"}',
-                "convert it, or take it out",
+                f'column "{name}" cannot be JSON ({error})', "convert it, or take it out"
             ) from None
     return orjson.dumps(values, _json_default, orjson.OPT_APPEND_NEWLINE)
 
@@ -146,7 +144,7 @@ def refuse_closed_stdin() -> None:
     try:
         os.read(0, 0)
     except OSError as error:
-        raise cannot_read(error).at(input_name("-")) from None
+        raise cannot_read(error).at("-") from None
 
 
 def cannot_read(error: Exception) -> UserError:
@@ -181,7 +179,7 @@ class Lines:
             try:
                 os.stat(0 if name == "-" else name)  # a wrong name is reported before any work
             except OSError as error:
-                raise cannot_read(error).at(input_name(name)) from None
+                raise cannot_read(error).at(name) from None
         self.total = total_bytes(self.files)
 
     def __iter__(self) -> Iterator[bytes]:
@@ -630,9 +628,7 @@ def accepted(
         except Exception as error:
             if not (fault := fault_of(error)):
                 raise
-            if len(records) == 1:
-                return [fault]
-            return [result for record in records for result in results_of([record])]
+            return [fault] * len(records)
 
     if batch:
         assert isinstance(rows, Records)
