@@ -63,20 +63,6 @@ def run_records(query_id: str, ranked: Iterable[Hit]) -> Iterator[Record]:
         yield {**record, "best": best} if best else record
 
 
-def trec_line(record: Record) -> bytes:
-    r"""Return a line of a TREC run; six digits of a score would create ties.
-
-    >>> trec_line({"query_id": "q", "doc_id": "d", "score": 0.123456789, "rank": 1})
-    b'q Q0 d 1 0.123456789 structkit\n'
-    """
-    query_id, doc_id = record["query_id"], record["doc_id"]
-    for identifier in (query_id, doc_id):
-        if len(identifier.split()) != 1:
-            problem = f'id "{identifier}" is empty or holds a space, which TREC columns cannot'
-            raise UserError(problem, f"use {flag('format', 'jsonl')}")
-    return f"{query_id} Q0 {doc_id} {record['rank']} {record['score']!r} structkit\n".encode()
-
-
 @dataclass(frozen=True)
 class EmbeddedCorpus:
     """Embeddings to search: those in files, or of the texts in files, which were just encoded."""

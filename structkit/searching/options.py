@@ -12,7 +12,7 @@ from typing import Literal
 
 import orjson
 
-from structkit.errors import flag, wrong_usage
+from structkit.errors import UserError, flag, wrong_usage
 from structkit.records.fields import FIRST_OF_DOCUMENT
 from structkit.records.jsonl import Block, Record, Records
 from structkit.records.output import Output
@@ -133,6 +133,20 @@ class RunSettings:
     k: int = setting(100, "Documents per query.", short="-k", low=1)
 
 
+def trec_line(record: Record) -> bytes:
+    r"""Return a line of a TREC run; six digits of a score would create ties.
+
+    >>> trec_line({"query_id": "q", "doc_id": "d", "score": 0.123456789, "rank": 1})
+    b'q Q0 d 1 0.123456789 structkit\n'
+    """
+    query_id, doc_id = record["query_id"], record["doc_id"]
+    for identifier in (query_id, doc_id):
+        if len(identifier.split()) != 1:
+            problem = f'id "{identifier}" is empty or holds a space, which TREC columns cannot'
+            raise UserError(problem, f"use {flag('format', 'jsonl')}")
+    return f"{query_id} Q0 {doc_id} {record['rank']} {record['score']!r} structkit\n".encode()
+
+
 @settings_class
 class RunOutput(OutputOptions):
     """Settings of the file of a run and of its format."""
@@ -143,8 +157,6 @@ class RunOutput(OutputOptions):
 
     def write(self, records: Iterable[Record]) -> None:
         """Write run records in this format, whole or not at all."""
-        from structkit.searching.hits import trec_line  # imports numpy, which help does without
-
         with Output(self.output) as output:
             output.write_records(map(trec_line, records) if self.format == "trec" else records)
 
