@@ -213,12 +213,13 @@ class AsciiDocPage(Page):
         for row, cell in cells:
             if width >= columns:
                 is_header = has_header and not table.rows
-                table.rows.append(TableRow("", row, row, [], head=is_header))
+                table.rows.append(TableRow(row, row, [], head=is_header))
                 hanging += changes[len(table.rows)]
                 width = hanging
             current = table.rows[-1]
             current.end = row + 1
-            current.cells.append(replace(cell, text=self._plain(cell.text), header=current.head))
+            text = self._plain(cell.text.replace("\\|", "|"))
+            current.cells.append(replace(cell, text=text, header=current.head))
             width += cell.columns
             changes[len(table.rows) + 1] += cell.columns
             changes[len(table.rows) + cell.rows] -= cell.columns
@@ -227,21 +228,15 @@ class AsciiDocPage(Page):
     def _cells(self, lines: _TableLines) -> list[tuple[int, TableCell]]:
         """Return the cells between the borders of a table, each with its line."""
         cells: list[tuple[int, TableCell]] = []
-        current: list[TableCell] = []  # several if it is repeated
+        current = TableCell()  # before the first border
         for row in range(lines.start, lines.end):
             line = self.lines[row]
             at = 0
             for border in CELL.finditer(line):
-                _append(current, line[at : border.start()])
+                current.text += f" {line[at : border.start()]}"
                 times, columns, rows = (max(1, int(number or 1)) for number in border.groups())
-                cell = TableCell(columns=min(columns, MAX_COLUMNS), rows=rows)
-                current = [replace(cell) for _ in range(min(times, MAX_COLUMNS))]
-                cells += [(row, each) for each in current]
+                current = TableCell(columns=min(columns, MAX_COLUMNS), rows=rows)
+                cells += [(row, current)] * min(times, MAX_COLUMNS)
                 at = border.end()
-            _append(current, line[at:])
+            current.text += f" {line[at:]}"
         return cells
-
-
-def _append(cells: list[TableCell], text: str) -> None:
-    for cell in cells:
-        cell.text += " " + text.replace("\\|", "|")
