@@ -40,10 +40,7 @@ class Distilled(TrainingModule):
 
     def __init__(self, settings: Method, table: Table) -> None:
         super().__init__(settings)
-        self.bag, self.tokenizer = (
-            TableModel(table.floats, saturating=table.saturating),
-            table.tokenizer,
-        )
+        self.bag, self.tokenizer = TableModel(table), table.tokenizer
 
     def save(self, folder: Path) -> None:
         table = self.bag.table(self.tokenizer)

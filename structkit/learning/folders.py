@@ -172,10 +172,9 @@ def check_regular(folder: Path) -> None:
             raise damage_error(IRREGULAR_FILE, Path(entry.path))
 
 
-def damage_error(problem: str, file: Path | None = None) -> UserError:
-    """Return the error with the file, if it is known, and the remedy."""
-    error = UserError(problem, COPY_FOLDER_AGAIN)
-    return error if file is None else error.at(str(file))
+def damage_error(problem: str, file: Path) -> UserError:
+    """Return the error with the file and the remedy."""
+    return UserError(problem, COPY_FOLDER_AGAIN).at(str(file))
 
 
 def write_weights(folder: Path, weights: Mapping[str, NDArray[Any]]) -> None:
@@ -214,9 +213,10 @@ def weight_types(file: Path) -> dict[str, str]:
 def not_finite_error(folder: Path, record_id: str = "") -> UserError:
     """Return the error for a model whose embeddings, of a record if named, are not finite."""
     of_record = f' of the record "{record_id}"' if record_id else ""
-    problem = f"the model's embeddings{of_record} hold NaN or infinity"
-    remedy = f"train the model again, with a lower {flag('learning_rate')}"
-    return UserError(problem, remedy).at(str(folder / WEIGHTS_FILE))
+    return UserError(
+        f"the model's embeddings{of_record} hold NaN or infinity",
+        f"train the model again, with a lower {flag('learning_rate')}",
+    ).at(str(folder / WEIGHTS_FILE))
 
 
 def write_module_list(folder: Path, modules: Iterable[tuple[str, str]]) -> None:

@@ -205,8 +205,10 @@ def is_multi_vector(folder: Path) -> bool:
 
 def no_text_embedding_error() -> UserError:
     """Return the error for a model that is asked for the embedding of a text, and has only rows."""
-    problem = "the model gives an embedding per token, and none of a whole text"
-    return UserError(problem, f"encode with {flag('rows', 'tokens')}, or use another model")
+    return UserError(
+        "the model gives an embedding per token, and none of a whole text",
+        f"encode with {flag('rows', 'tokens')}, or use another model",
+    )
 
 
 @contextmanager

@@ -44,7 +44,6 @@ from transformers import (
 from transformers.modeling_outputs import BaseModelOutput
 from transformers.models.auto.modeling_auto import MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES
 
-from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag
 from structkit.learning.encoders.pretrained import (
     LOCAL_ONLY,
@@ -365,11 +364,11 @@ class TableModel(nn.Module):
     Their mean is the text's embedding, as in `Table.means`.
     """
 
-    def __init__(self, rows: Vectors, *, saturating: bool = False) -> None:
+    def __init__(self, table: Table) -> None:
         super().__init__()
-        count, width = rows.shape
-        self.embedding = nn.Embedding(count, width, _weight=torch.from_numpy(rows))
-        self.saturating = saturating
+        count, width = table.floats.shape
+        self.embedding = nn.Embedding(count, width, _weight=torch.from_numpy(table.floats))
+        self.saturating = table.saturating
         self.config = SimpleNamespace(
             hidden_size=width,
             is_encoder_decoder=False,
@@ -418,7 +417,7 @@ def load_table_model(folder: Path) -> tuple[TableModel, PreTrainedTokenizerFast]
     # no special tokens around a text, and none within it
     tokenizer.post_processor = None
     wrapped = PreTrainedTokenizerFast(tokenizer_object=tokenizer)  # type: ignore[no-untyped-call]
-    return TableModel(table.floats, saturating=table.saturating), wrapped
+    return TableModel(table), wrapped
 
 
 def recompute_layers(model: Any) -> None:

@@ -142,8 +142,10 @@ def check_weights(folder: Path, model: Any, loading: Mapping[str, Any]) -> None:
 
 
 def _weights_error(folder: Path, problem: str) -> UserError:
-    remedy = "save the model in 16 or 32 bits by the program that made it (save_pretrained)"
-    return UserError(f"the model {folder} cannot be used: its weight {problem}", remedy)
+    return UserError(
+        f"the model {folder} cannot be used: its weight {problem}",
+        "save the model in 16 or 32 bits by the program that made it (save_pretrained)",
+    )
 
 
 def check_tokenizer(folder: Path, tokenizer: Any, model: Any) -> None:
@@ -194,8 +196,10 @@ def loading_error(folder: Path, error: Exception) -> UserError:
         none = UserError(f"the folder {folder} holds no model.safetensors", COPY_FOLDER_AGAIN)
         return pickle_error(str(folder), os.listdir(folder)) or none
     if "model_type" in str(error):
-        problem = f"config.json of {folder} names no model_type that transformers has"
-        return UserError(problem, "use a model of transformers, sentence-transformers or model2vec")
+        return UserError(
+            f"config.json of {folder} names no model_type that transformers has",
+            "use a model of transformers, sentence-transformers or model2vec",
+        )
     return UserError(
         f"the model folder {folder} cannot be loaded: {error_summary(error)}", COPY_FOLDER_AGAIN
     )

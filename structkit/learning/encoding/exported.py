@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -209,15 +208,11 @@ def find_export(model: Path, changes: Mapping[str, Any], runtime: Runtime) -> Ex
 
 @contextmanager
 def new_export(model: Path, changes: Mapping[str, Any], runtime: Runtime) -> Iterator[Export]:
-    """Open a folder for an export, and its notes; it takes its place when it is complete.
-
-    Exports of models that no longer exist are removed.
-    """
+    """Open a folder for an export, and its notes; it takes its place when it is complete."""
     place = _export_folder(model, changes, runtime)
     place.parent.mkdir(parents=True, exist_ok=True)
-    _remove_orphans(place.parent)
     with whole_folder(place) as folder:
-        notes: Record = {"model": str(model.resolve()), "signature": folder_signature(model)}
+        notes: Record = {"signature": folder_signature(model)}
         yield folder, notes
         (folder / NOTES_FILE).write_bytes(orjson.dumps(notes))
 
@@ -226,13 +221,3 @@ def _export_folder(model: Path, changes: Mapping[str, Any], runtime: Runtime) ->
     named = f"{model.resolve()} {sorted(changes.items())} {runtime.name} {runtime.dtype}"
     digest = hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()
     return cache_folder("engines") / digest[:32]
-
-
-def _remove_orphans(cache: Path) -> None:
-    for notes in cache.glob(f"*/{NOTES_FILE}"):
-        try:
-            gone = not Path(orjson.loads(notes.read_bytes())["model"]).is_dir()
-        except (OSError, ValueError, LookupError, TypeError):
-            gone = True
-        if gone:
-            shutil.rmtree(notes.parent, ignore_errors=True)

@@ -85,16 +85,15 @@ def fastest_matmul() -> str:
     generator = torch.Generator().manual_seed(0)
     left = torch.randn(128, 384, generator=generator)
     right = torch.randn(256, 384, generator=generator)
-    exact, product = (_product(left, right, each) for each in ("highest", "medium"))
+    products = []
+    for precision in ("highest", "medium"):
+        with matmul(precision):
+            products.append(nn.functional.linear(left, right))
+    exact, product = products
     error = float((product - exact).abs().max() / exact.abs().max())
     return (
         "medium" if error < MAX_PRODUCT_ERROR else "highest"
     )  # some processors do round to bfloat16
-
-
-def _product(left: Tensor, right: Tensor, precision: str) -> Tensor:
-    with matmul(precision):
-        return torch.nn.functional.linear(left, right)
 
 
 @contextmanager

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import sys
-from pathlib import Path
 from shutil import copytree
 
 import numpy as np
@@ -188,17 +187,6 @@ def test_another_model_in_the_same_folder_is_exported_again(tmp_path, cache):
 
 
 @pytest.mark.long
-def test_exports_of_models_that_are_gone_go_too(t5, tmp_path, cache):
-    folder = Path(
-        save(tmp_path / "gone", T5Model(T5Config(vocab_size=12, d_kv=8)), word_tokenizer(cls=True))
-    )
-    encoded(str(folder), "auto")
-    before = set(cache.iterdir())
-    folder.rename(tmp_path / "elsewhere")
-    encoded(t5, "auto")
-    assert 1 == len(before) and not before & set(cache.iterdir())
-
-
 def opened(model, engine, runtime):
     """The engine that opens a model where there is this runtime."""
     settings = EncodingSettings(model=model, engine=engine)
