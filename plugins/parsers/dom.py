@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from lxml import etree
 
 from structkit import plugin
 from structkit.errors import UserError
@@ -37,8 +36,7 @@ class Parser(plugin.Parser):
         """Yield the tree of each document."""
         for each in texts:
             target = _Target(self.tokenized)
-            parser = etree.HTMLParser(target=target, huge_tree=True, encoding="utf-8")
-            parse_html(each.text, parser)
+            parse_html(each.text, target)
             if target.words:
                 yield target.tree()
             else:

@@ -23,12 +23,8 @@ PRESCAN_BYTES = 1_024  # of a page, which hold its declaration (HTML standard, s
 WEB_CODECS = {"gbk": "gb18030", "x-user-defined": "cp1252"}  # as the standard decodes them
 # bytes that are no text if a codec is not one of ASCII and more: escapes, a domain with empty parts
 ASCII_PROBE = rb"\u0041 ~[\n..]"
-CONTENT_TYPE_CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([^\s;,\"']+)", re.I)
-
-# of HTML: the charset of a content type
-META_CHARSET = re.compile(
-    r"charset\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|[\"']|([^\s;\"'][^\s;]*))", re.I
-)
+# of a content type
+CHARSET = re.compile(r"charset\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|[\"']|([^\s;\"'][^\s;]*))", re.I)
 
 EMACS_LINE_ENDS = re.compile(r"-(?:unix|dos|mac)$")  # how its lines end
 # of languages without a plugin
@@ -121,8 +117,8 @@ def _page_encoding(data: bytes) -> str | None:
 
 
 def _media_encoding(media: str) -> str | None:
-    match = CONTENT_TYPE_CHARSET.search(media)
-    return _web_codec(match[1]) if match else None
+    match = CHARSET.search(media)
+    return _web_codec(match[match.lastindex]) if match and match.lastindex else None
 
 
 def _web_codec(label: str) -> str | None:
@@ -155,8 +151,7 @@ def _meta_encoding(name: str, tag: str) -> str | None:
         return _web_codec(found["charset"])
     if found.get("http-equiv", "").lower() != "content-type":
         return None
-    match = META_CHARSET.search(found.get("content", ""))
-    return _web_codec(match[match.lastindex]) if match and match.lastindex else None
+    return _media_encoding(found.get("content", ""))
 
 
 def _replace_as_on_the_web(error: UnicodeError) -> tuple[str, int]:

@@ -88,12 +88,11 @@ class Reader:
         starts, ends = events_of(keep)
         self._events: list[Any] = []
         self._target = _target(self._events.append, starts.get, ends.get)
-        self._parser = etree.HTMLParser(target=self._target, huge_tree=True, encoding="utf-8")
 
     def read(self, html: str) -> Document:
         """Read the document in a text, whatever encoding it declares."""
         self._events.clear()
-        parse_html(html, self._parser)
+        parse_html(html, self._target)
         builder = Builder()
         builder.build(self._events)
         return Document(builder.tokens, builder.elements, "".join(builder.texts)[1:])
@@ -132,8 +131,9 @@ def _target(
     return SimpleNamespace(start=start, end=end, data=add, close=lambda: None)
 
 
-def parse_html(html: str, parser: Any) -> Any:
-    """Return the result of a parser's target for a text, whatever encoding the text declares."""
+def parse_html(html: str, target: Any = None) -> Any:
+    """Return a text's tree, or what a target makes of it, whatever encoding the text declares."""
+    parser = etree.HTMLParser(target=target, huge_tree=True, encoding="utf-8")
     # UTF-8 cannot hold half of a surrogate pair
     return etree.fromstring(DOCUMENT_PREFIX + repair(html).encode("utf-8", "replace"), parser)
 
@@ -172,8 +172,7 @@ def closed_by(names: tuple[str, ...], outer: tuple[str, ...]) -> dict[str, froze
     """
     closed: dict[str, set[str]] = {name: set() for name in names}
     text = "".join(f"<{a}><{b}>{a} {b}</{b}></{a}>" for a in outer for b in names)
-    parser = etree.HTMLParser(huge_tree=True, encoding="utf-8")
-    for element in parse_html(text, parser).iter():
+    for element in parse_html(text).iter():
         around, _, inside = (element.text or "").partition(" ")
         known = around in outer and inside in closed
         if known and (around, inside) != (element.getparent().tag, element.tag):
