@@ -35,9 +35,7 @@ CALL_NODE = re.compile(
     """,
     re.VERBOSE,
 )
-CALLEE_FIELDS = (
-    "function", "method", "name", "constructor", "constructed_type", "type", "macro", "target",
-)  # fmt: skip
+CALLEE_FIELDS = "function method name constructor constructed_type type macro target".split()
 TYPE_ARGUMENTS_NODE = re.compile(r"(?:type|template)_argument")
 # some grammars read `f<T>(a)` as comparisons
 COMPARISON_NODE = re.compile(r"binary|relational|comparison")

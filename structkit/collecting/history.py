@@ -34,17 +34,15 @@ LOG_ARGUMENTS = (
     "-c core.commitGraph=false log -z --no-merges --raw --no-abbrev -l1000 --find-renames "
     "--diff-filter=AMR --ignore-submodules=all --format=tformat:%H%x00%B%x00"
 ).split()
-GIT_ENVIRONMENT = {
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_NO_REPLACE_OBJECTS": "1",
-    "GIT_ALLOW_PROTOCOL": "none",  # for git before 2.44
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "HOME": os.devnull,
-    "XDG_CONFIG_HOME": os.devnull,
-    "LC_ALL": "C",
-}
+# GIT_ALLOW_PROTOCOL: for git before 2.44
+GIT_ENVIRONMENT = dict(
+    setting.split("=")
+    for setting in f"""
+        GIT_TERMINAL_PROMPT=0 GIT_OPTIONAL_LOCKS=0 GIT_NO_LAZY_FETCH=1 GIT_NO_REPLACE_OBJECTS=1
+        GIT_ALLOW_PROTOCOL=none GIT_CONFIG_NOSYSTEM=1 HOME={os.devnull}
+        XDG_CONFIG_HOME={os.devnull} LC_ALL=C
+    """.split()
+)
 Process = Popen[bytes]
 GIT_BLOCK_BYTES = 1 << 16  # bytes that are read at a time
 FILE_MODE_PREFIX = "100"  # start of the modes of files; links and submodules have others

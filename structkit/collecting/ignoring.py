@@ -43,20 +43,23 @@ ANY_REST = b".*"  # `**` at the end
 TOKEN = re.compile(rb"\*+|\\?.|\\", re.DOTALL)
 # of a bracket: a class, or a character that may begin a range
 BRACKET_ITEM = re.compile(rb"\[:([^]]*):\]|(?:\\(.)|([^\\]))(?:-(?:\\(.)|([^]\\])))?", re.DOTALL)
-CHARACTER_CLASSES = {
-    b"alnum": rb"0-9A-Za-z",
-    b"alpha": rb"A-Za-z",
-    b"blank": rb" \t",
-    b"cntrl": rb"\x01-\x1f\x7f",
-    b"digit": rb"0-9",
-    b"graph": rb"\x21-\x7e",
-    b"lower": rb"a-z",
-    b"print": rb"\x20-\x7e",
-    b"punct": rb"\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e",
-    b"space": rb" \t\n\r",
-    b"upper": rb"A-Z",
-    b"xdigit": rb"0-9A-Fa-f",
-}
+CHARACTER_CLASSES = dict(
+    line.split()
+    for line in rb"""
+        alnum 0-9A-Za-z
+        alpha A-Za-z
+        blank \x20\t
+        cntrl \x01-\x1f\x7f
+        digit 0-9
+        graph \x21-\x7e
+        lower a-z
+        print \x20-\x7e
+        punct \x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e
+        space \x20\t\n\r
+        upper A-Z
+        xdigit 0-9A-Fa-f
+    """.strip().split(b"\n")
+)
 
 
 class Pattern(NamedTuple):

@@ -86,18 +86,20 @@ yaml: yaml yml
 """
 LOWERCASE_FILE_NAMES = ("dockerfile", "makefile", "vimrc")
 ADDRESS_PATH = re.compile(r"[a-z][a-z\d+.-]*://[^/?#]*([^?#]*?)(?:~\d+)?(?:[?#].*)?$", re.I | re.S)
-INTERPRETERS_WITHOUT_PLUGIN = {  # that run the files of languages without a plugin
-    **{name: name for name in "awk fish groovy julia make ocaml perl r".split()},
-    "escript": "erlang",
-    "gawk": "awk",
-    "gmake": "make",
-    "mawk": "awk",
-    "Rscript": "r",
-    "runghc": "haskell",
-    "runhaskell": "haskell",
-    "tclsh": "tcl",
-    "wish": "tcl",
-}
+# that run the files of languages without a plugin
+INTERPRETERS_WITHOUT_PLUGIN = """
+awk: awk gawk mawk
+erlang: escript
+fish: fish
+groovy: groovy
+haskell: runghc runhaskell
+julia: julia
+make: make gmake
+ocaml: ocaml
+perl: perl
+r: r Rscript
+tcl: tclsh wish
+"""
 SHEBANG = re.compile(r"#!\s*(?:\S*/env\s+(?:-\S+\s+|\w+=\S*\s+)*)?(?:\S*/)?([\w.+-]+)")
 
 # of a line that a person wrote, and of the lines of a file on average
@@ -192,7 +194,8 @@ def content_kind(path: str, text: str, media: str = "", given: str = "") -> Cont
     language = next((each for each, sign in _claims(ending) if sign.search(text)), language)
     # a name without an ending is weaker than the interpreter: `go` may be a script
     if (language is None or not dotted) and (match := SHEBANG.match(text)):
-        interpreters = INTERPRETERS_WITHOUT_PLUGIN | declared_by_languages("interpreters")
+        interpreters = _languages_in(INTERPRETERS_WITHOUT_PLUGIN)
+        interpreters |= declared_by_languages("interpreters")
         bare = match[1].rstrip("0123456789.")
         language = interpreters.get(match[1]) or interpreters.get(bare) or language
     if language is None and given in _extensions().values():
@@ -252,13 +255,19 @@ def declared_by_languages(sign: str) -> dict[str, str]:
     }
 
 
+def _languages_in(table: str) -> dict[str, str]:
+    """Return the language of each sign in a table with a line for each language."""
+    languages: dict[str, str] = {}
+    for line in table.split("\n"):
+        language, _, signs = line.partition(": ")
+        languages |= dict.fromkeys(signs.split(), language)
+    return languages
+
+
 @cache
 def _extensions() -> dict[str, str]:
     """Return the language of each extension and whole name; plugins take precedence."""
-    languages: dict[str, str] = {}
-    for line in EXTENSIONS_WITHOUT_PLUGIN.split("\n"):
-        language, _, names = line.partition(": ")
-        languages |= dict.fromkeys(names.split(), language)
+    languages = _languages_in(EXTENSIONS_WITHOUT_PLUGIN)
     languages |= {ending: MARKDOWN_CONTENT for ending in MARKDOWNS}
     return languages | declared_by_languages("extensions")
 

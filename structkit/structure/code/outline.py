@@ -435,8 +435,10 @@ class ParsedText:
         """Return the definition of a node; None if it has no name."""
         outline = self.outline
         place = self._place_of_name(node)
-        owner, name = self._name(node, place, kind) if place else ("", "")
-        if not place or not name:
+        if not place:
+            return None
+        owner, name = self._name(node, place, kind)
+        if not name:
             return None
         before_name = line_feeds(self.data[node.start_byte : place[0]])
         whole = self._with_surroundings(node)

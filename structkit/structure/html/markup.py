@@ -13,7 +13,7 @@ from typing import NamedTuple
 from structkit.structure import Span
 from structkit.structure.html.tags import HEADINGS, SEPARATORS
 
-SILENT_RAW = frozenset(("script", "style", "iframe", "noembed", "noframes", "noscript"))
+SILENT_RAW = frozenset("script style iframe noembed noframes noscript".split())
 # their content is text, a `<` in it included
 PLAIN_RAW = frozenset(("title", "textarea", "plaintext", "xmp"))
 RAW_ELEMENTS = SILENT_RAW | PLAIN_RAW
