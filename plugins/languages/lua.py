@@ -43,8 +43,6 @@ class Language(CodeLanguage):
             # what precedes `---`, and the end of a long comment
             hidden=r"\A(?:--(?![-\[])[^\n]*\n)+(?=---(?!-))|\]=*\](?:--)?(?=\s*\Z)",
         ),
-        names={
-            "assignment_statement": "variable_list",
-        },
+        names={"assignment_statement": "variable_list"},
         around=("variable_declaration",),
     )
