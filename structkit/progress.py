@@ -97,7 +97,9 @@ def describe(label: str, now: Position, seconds: float) -> str:
     if now.total and now.done:
         left = max(0, int(seconds * (now.total / now.done - 1)))
         parts += [f"{100 * now.done / now.total:.0f} %", f"{timedelta(seconds=left)} left"]
-    return ", ".join([*parts, *([now.note] if now.note else [])])
+    if now.note:
+        parts.append(now.note)
+    return ", ".join(parts)
 
 
 @contextmanager

@@ -262,11 +262,6 @@ def load(kind: str, name: str) -> Any:
 Configurable = TypeVar("Configurable")
 
 
-def takes(kind: type, flag: str) -> bool:
-    """Return whether plugins of a class take a flag."""
-    return flag in {field.name for field in fields(kind)}
-
-
 def configure(kind: type[Configurable], name: str, flags: Mapping[str, Any]) -> Configurable:
     """Return the plugin with these flags. Errors: one that it does not take, or that is missing."""
     known = {setting.name: setting for setting in settings_of(kind)}

@@ -23,7 +23,7 @@ from structkit.command import Command, Group, command_of
 from structkit.errors import Python, UserError, flag, unknown, use_surface, wrong_usage
 from structkit.extras import missing_training_package
 from structkit.paths import Named
-from structkit.records.jsonl import Block, Lines, Record, Records, Shard
+from structkit.records.jsonl import JSON_NAMES, Block, Lines, Record, Records, Shard
 from structkit.records.output import dump
 from structkit.records.stream import (
     ErrorOptions,
@@ -83,23 +83,11 @@ class DictLines(Lines):
             )
         try:
             return dump(dict(record))
-        except DUMP_ERRORS:
-            unfit = [name for name in record if not _fits_json({name: record[name]})]
-            kinds = ", ".join(f"{name!r} ({type(record[name]).__name__})" for name in unfit)
-            raise UserError(
-                f"JSON cannot hold the record's {kinds}", "convert it, or leave it out"
-            ).at(self.file, line) from None
-
-
-DUMP_ERRORS = (TypeError, AttributeError, UnicodeEncodeError)
-
-
-def _fits_json(record: Record) -> bool:
-    try:
-        dump(record)
-    except DUMP_ERRORS:
-        return False
-    return True
+        except (TypeError, AttributeError, UnicodeEncodeError):
+            kinds = {name: type(value).__name__ for name, value in record.items()}
+            unfit = [f"{name!r} ({kind})" for name, kind in kinds.items() if kind not in JSON_NAMES]
+            problem = f"JSON cannot hold the record's {', '.join(unfit) or 'values'}"
+            raise UserError(problem, "convert it, or leave it out").at(self.file, line) from None
 
 
 class ParameterFiles:

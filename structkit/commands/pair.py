@@ -231,11 +231,10 @@ def example(record: Record, settings: Settings) -> Record:
     if query == "docstring" and isinstance(record.get(positive), str):
         record = {**record, positive: without_docstring(record[positive], record)}
     if settings.positive_template is not None:
-        return {"query": query_text, "positive": fill_template(settings.positive_template, record)}
-    return {
-        "query": query_text,
-        "positive": field_text(record, positive, settings.seed, "positive"),
-    }
+        positive_text = fill_template(settings.positive_template, record)
+    else:
+        positive_text = field_text(record, positive, settings.seed, "positive")
+    return {"query": query_text, "positive": positive_text}
 
 
 def _query_and_document(record: Record, settings: Settings) -> tuple[str, str]:

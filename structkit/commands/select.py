@@ -134,8 +134,6 @@ class Condition:
         value = lookup(record, self.field)
         if value is ABSENT:
             return False
-        if type(value) is str:
-            return bool(self.pattern.search(value)) == self.expected
         return any(map(self.pattern.search, items(value))) == self.expected
 
 

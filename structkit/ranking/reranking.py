@@ -24,7 +24,7 @@ from structkit.scoring.runs import Run
 from structkit.scoring.runs import ranking as by_score
 from structkit.searching.fusion import Scores, min_max, round_to_float32, top_hits
 from structkit.searching.hits import Hit
-from structkit.settings import settings_class
+from structkit.settings import settings_class, settings_of
 
 MAX_WEIGHT = 1e6  # of a ranker, as of the run's own scores
 
@@ -191,7 +191,8 @@ class Weights:
         given, rankers, taken = flags or {}, [], set[str]()
         for name, weight in self.rankers.items():
             kind: type[Ranker] = registry.load("ranker", name)
-            own = {each: value for each, value in given.items() if registry.takes(kind, each)}
+            names = {setting.name for setting in settings_of(kind)}
+            own = {each: value for each, value in given.items() if each in names}
             taken |= own.keys()
             ranker = registry.configure(kind, registry.canonical("ranker", name), own)
             rankers.append((ranker, kind.weight if weight is None else weight))

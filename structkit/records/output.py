@@ -35,7 +35,7 @@ NEW_FOLDER = "new"
 OLD_FOLDER = "old"
 
 
-def cannot_write(error: OSError, verb: str = "written", name: str = "output") -> UserError:
+def cannot_write(error: OSError, name: str = "output") -> UserError:
     """Return the error for an output that the system refuses to write.
 
     >>> print(cannot_write(PermissionError(errno.EACCES, "Permission denied")))
@@ -44,7 +44,7 @@ def cannot_write(error: OSError, verb: str = "written", name: str = "output") ->
     if isinstance(error, IsADirectoryError):
         return UserError("is the name of a folder", f"give {flag(name)} the name of a file")
     return UserError(
-        f"cannot be {verb}: {error.strerror or error}",
+        f"cannot be written: {error.strerror or error}",
         f"give {flag(name)} a place that exists, has room and may be written",
     )
 

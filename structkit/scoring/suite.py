@@ -1,6 +1,6 @@
 """Results of models on a suite of tasks, and their differences."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,11 +32,12 @@ def summary(name: str, seeded: Sequence[TaskResults]) -> Record:
 
 def _mean_of_seeds(seeded: Sequence[TaskResults]) -> TaskResults:
     """Return the mean of the values of each task, and of their draws."""
-    found: TaskResults = {}
-    for task in seeded[0]:
-        values, draws = zip(*(each[task] for each in seeded), strict=True)
-        found[task] = float(np.mean(values)), np.mean(draws, axis=0)
-    return found
+    return {task: _mean(each[task] for each in seeded) for task in seeded[0]}
+
+
+def _mean(results: Iterable[tuple[float, Values]]) -> tuple[float, Values]:
+    values, draws = zip(*results, strict=True)
+    return float(np.mean(values)), np.mean(draws, axis=0)
 
 
 def compare_models(
@@ -83,8 +84,7 @@ def read_results(path: str, seed: int) -> tuple[TaskResults, TaskResults]:
             raise error.at(path) from None
         if frequent:
             majority[task] = frequent
-    values, draws = zip(*found.values(), strict=True)
-    found[MEAN_OF_TASKS] = float(np.mean(values)), np.mean(draws, axis=0)
+    found[MEAN_OF_TASKS] = _mean(found.values())
     return found, majority
 
 

@@ -137,8 +137,7 @@ def _hybrid_hits_at(dense: Sequence[Hit], lexical: Sequence[Hit], depth: int) ->
 
 def round_to_float32(scores: Scores) -> Scores:
     """Return scores rounded to float32, so that equal ones tie."""
-    with np.errstate(over="ignore"):
-        single = np.fromiter(scores.values(), np.float64, len(scores)).astype(np.float32)
+    single = np.fromiter(scores.values(), np.float64, len(scores)).astype(np.float32)
     return dict(zip(scores, single.tolist(), strict=True))
 
 

@@ -29,7 +29,7 @@ from structkit.embeddings.vectors import (
     normalize_rows,
     row_blocks,
 )
-from structkit.errors import UserError, flag, program, wrong_usage
+from structkit.errors import UserError, flag, wrong_usage
 from structkit.records.fields import items, query_text
 from structkit.records.jsonl import Record, Records, add_new, parse_each
 from structkit.registry import Contract
@@ -92,7 +92,7 @@ class EmbeddedCorpus:
         ]
         if not rows:
             names = sorted({name for record in embeddings.fields for name in record})
-            known_fields = ", ".join(names) or f"none: {program('encode')} {flag('keep')} adds some"
+            known_fields = ", ".join(names) or "none"
             problem = f"no row of the corpus passes {flag('filter', ' '.join(options.filter))}"
             remedy = f"leave one out, or name another value; its fields are {known_fields}"
             raise UserError(problem, remedy).at(self.files[0])
@@ -152,11 +152,9 @@ def check_similarity(options: SearchOptions, backend: str, *, unit: bool) -> Non
     """
     if options.similarity == "dot" or (options.similarity == "cosine" and unit):
         return
-    rows = "" if options.similarity != "cosine" else ", and the corpus has rows of other lengths"
     raise UserError(
-        f"{flag('backend', backend)} ranks by inner product, not by {options.similarity}{rows}",
-        f"search with {flag('backend', 'exact')}"
-        + (f", or encode with {flag('normalize')}" if rows else ""),
+        f"{flag('backend', backend)} ranks by inner product, not by {options.similarity}",
+        f"search with {flag('backend', 'exact')}; for cosine, encode with {flag('normalize')}",
     )
 
 

@@ -118,7 +118,7 @@ COMPARED = ("--qrels=self", "three", "--compare=two", "--measures", "RR R@1")
     [
         (RUNS, ["RR=0.5", "P(rel=1)@1=0"], 0, ""),
         (RUNS, ["RR=0.75"], 1, "run two: RR is 0.5, below 0.75"),
-        (RUNS, ["RR=0.4", "P(rel=1)@1=2"], 1, "run two: P(rel=1)@1 is 0.333333, below 2"),
+        (RUNS, ["RR=0.4", "P(rel=1)@1=2"], 1, "run one: P(rel=1)@1 is 0.666667, below 2"),
         (
             RUNS,
             ["RR@1=0"],

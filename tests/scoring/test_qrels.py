@@ -47,7 +47,7 @@ def test_qrels_are_recognized_by_content(tmp_path, text):
     ("read", "text", "problem"),
     [
         (read_run, RUN + RUN, 'document "a" is ranked twice for query "q1"'),
-        (read_run, RUN + '{"query_id":"q1","doc_id":"b","score":NaN}', 'field "score" is NaN'),
+        (read_run, RUN + '{"query_id":"q1","doc_id":"b","score":NaN}', "the line is not JSON"),
         (read_run, RUN + '{"query_id":"q1","doc_id":"b","score":"1"}', 'field "score" is a JSON s'),
         (read_run, RUN + '{"query_id":"q1","doc_id":"b"}', 'field "score" is missing; the record'),
         (read_run, RUN + '{"query_id":"q1","doc_id":true,"score":1}', 'field "doc_id" is a JSON b'),

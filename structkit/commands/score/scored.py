@@ -96,15 +96,12 @@ def check_limit(records: Sequence[Record], name: str, lowest: float) -> None:
         known = {key for each in values for key, value in each.items() if isinstance(value, float)}
         ends = {f"{key}_{end}" for key in known for end in ("low", "high")}
         raise unknown("measure", name, known - ends)
-    lower = [
-        place for place, each in enumerate(values) if name in each and not each[name] >= lowest
-    ]
-    if lower:
-        least = min(lower, key=lambda place: values[place][name])
-        texts = {key: text for key, text in records[least].items() if isinstance(text, str)}
-        of = (f"{key} {text}" for key, text in texts.items() if key != "measure")
-        problem = f"{name} is {values[least][name]:.6g}, below {lowest:g}"
-        raise UserError(f"{', '.join(of)}: {problem}", "")
+    for record, value_of in zip(records, values, strict=True):
+        if name in value_of and not value_of[name] >= lowest:
+            texts = {key: text for key, text in record.items() if isinstance(text, str)}
+            of = (f"{key} {text}" for key, text in texts.items() if key != "measure")
+            problem = f"{name} is {value_of[name]:.6g}, below {lowest:g}"
+            raise UserError(f"{', '.join(of)}: {problem}", "")
 
 
 def write_scores(

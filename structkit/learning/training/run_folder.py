@@ -58,7 +58,7 @@ class RunFolder:
             if self.partial.is_symlink():  # it may lead anywhere
                 raise UserError(f"{self.partial} is a link", f"remove it, or {other}")
         except OSError as error:  # a name that is too long
-            raise cannot_write(error, "made").at(output) from None
+            raise cannot_write(error).at(output) from None
         final, latest = self.final, self.latest()
         there = any(final.iterdir()) if final.is_dir() else final.exists()
         if there and (overwrite or resume) and not (final / METADATA_FILE).is_file():
@@ -86,7 +86,7 @@ class RunFolder:
         try:
             self.partial.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise cannot_write(error, "made").at(str(self.partial)) from None
+            raise cannot_write(error).at(str(self.partial)) from None
         for path in self.partial.glob(".*.partial"):  # of a process that was killed
             remove(path)
         if self.resume and self.latest() is None:
