@@ -443,7 +443,7 @@ def read_index(folder: Path, options: SearchOptions) -> tuple[FaissRows, Embeddi
     zeros = Matrix([np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), shape, (0, 0))])
     meta_path, names, kept = (folder / name for name in ("meta.json", "ids.txt", "fields.jsonl"))
     if not meta_path.exists():
-        return rows, Embeddings(doc_ids, zeros, 0.0)
+        return rows, Embeddings(doc_ids, zeros, 0.0, doc_ids)
     meta = read_meta(str(meta_path), *shape, again=again)
     ids = check_unique(read_ids(str(names), count, again), str(names))
     empty = kept.exists() and not kept.stat().st_size  # if nothing was kept

@@ -228,10 +228,12 @@ def _encode_corpus(settings: Settings, model: str) -> tuple[Encoding, Embeddings
         raise UserError("the corpus is empty", "name a file of texts").at(settings.corpus[0])
     rows = [row for window, _ in embedded for row in window]
     vectors = Matrix([np.concatenate([vectors for _, vectors in embedded])])
+    doc_ids = [row.document for row in rows]
     corpus = Embeddings(
-        [row.document for row in rows],
+        doc_ids,
         vectors,
         largest_norm(vectors),
+        doc_ids,
         fields=[row.fields for row in rows] if settings.filter else [],
         meta=documents.meta(),
     )

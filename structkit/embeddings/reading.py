@@ -80,13 +80,9 @@ class Embeddings:
     doc_ids: list[str]
     vectors: Matrix  # (rows, dimensions)
     largest_norm: float
-    ids: list[str] = field(default_factory=list)
+    ids: list[str]
     fields: list[Record] = field(default_factory=list)
     meta: Record = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if not self.ids:
-            object.__setattr__(self, "ids", self.doc_ids)
 
     @property
     def dimensions(self) -> int:

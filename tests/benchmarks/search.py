@@ -59,7 +59,7 @@ def exact(given: Given, folder: Path) -> None:
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     corpus, every = vectors[:DOCUMENTS], vectors[DOCUMENTS:]
     ids = [f"{number:09}" for number in range(DOCUMENTS)]
-    index = Index(Embeddings(ids, Matrix([corpus]), largest_norm(Matrix([corpus]))))
+    index = Index(Embeddings(ids, Matrix([corpus]), largest_norm(Matrix([corpus])), ids))
     flat = faiss.IndexFlatIP(DIMENSIONS)
     flat.add(corpus)
     for count in QUERIES:
@@ -179,7 +179,7 @@ def maxsim(given: Given, folder: Path, documents: int = 10_000) -> None:
     asked = draw.choice(documents, 16, replace=False)
     queries = [near(centers[of[number, :32]], draw).astype(np.float32) for number in asked]
     ids = [str(number) for number in range(documents) for _ in range(100)]
-    corpus = EmbeddedCorpus(["rows"], Embeddings(ids, Matrix([rows]), 1.0))
+    corpus = EmbeddedCorpus(["rows"], Embeddings(ids, Matrix([rows]), 1.0, ids))
     start, seconds, found = np.zeros(1, np.int64), [], []
     for name, index in (("exact", "flat"), ("approximate", "ivf")):
         options = SearchOptions(similarity="maxsim", index=index)

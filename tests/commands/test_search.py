@@ -20,7 +20,7 @@ from tests.searching.index_runs import matrix, write
 
 
 def embeddings(ids, vectors):
-    return Embeddings(ids, Matrix([vectors]), largest_norm(Matrix([vectors])))
+    return Embeddings(ids, Matrix([vectors]), largest_norm(Matrix([vectors])), ids)
 
 
 def brute_force(corpus, query, k):
