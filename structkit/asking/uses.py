@@ -155,21 +155,21 @@ class CodeFile:
             if node.text == own and is_new:
                 use_of_row[row] = _use_of(node, self.data)
         for row, use in use_of_row.items():
-            around = self._around(row)
-            if use == "definition" and around and around.kind == FUNCTION:
+            enclosing = self._enclosing(row)
+            if use == "definition" and enclosing and enclosing.kind == FUNCTION:
                 use = "mention"  # of a local variable
-            yield self._answer(row, row, row, around, use=use)
+            yield self._answer(row, row, row, enclosing, use=use)
 
     def calls(self, symbol: str) -> Iterator[Answer]:
         """Yield the first call of each name in the definitions of a symbol."""
         names = {(each.signature, each.name) for each in self.definitions}
-        starts = {each.node.start_byte for each in self.definitions}  # Elixir's `def` is a call
+        offsets = {each.node.start_byte for each in self.definitions}  # Elixir's `def` is a call
         for definition in self._defining(symbol):
             called = set[str]()
             for node in self._leaves(IDENTIFIER, definition.start, definition.end):
                 name = (node.text or b"").decode("utf-8", "replace")
                 row = node.start_point.row
-                is_own = node.start_byte in starts or (row, name) in names
+                is_own = node.start_byte in offsets or (row, name) in names
                 if name in called or is_own or not node.is_named:
                     continue
                 if _use_of(node, self.data) == "call":
@@ -177,7 +177,7 @@ class CodeFile:
                     yield self._answer(row, row, row, definition, calls=name)
 
     def _defining(self, symbol: str) -> Iterator[Definition]:
-        """Yield the definitions of a symbol, which may have some of its containers.
+        """Yield the definitions of a symbol, which may be qualified by containers.
 
         They are classes and functions, the file, and folders: `Server.start` is `start` in
         `Server.zig`, and `http.Get` is `Get` in a file of the folder `http`.
@@ -186,13 +186,13 @@ class CodeFile:
         file = PurePosixPath(self.path).with_suffix("").parts
         for definition in self.definitions:
             own = SYMBOL_SEPARATOR.split(definition.path)
-            if any([*place, *own][-len(asked) :] == asked for place in (file, file[:-1])):
+            if any([*parts, *own][-len(asked) :] == asked for parts in (file, file[:-1])):
                 yield definition
 
-    def _around(self, row: int) -> Definition | None:
+    def _enclosing(self, row: int) -> Definition | None:
         """Return the innermost definition with a row."""
-        around = [each for each in self.definitions if each.top <= row <= each.end_row]
-        return around[-1] if around else None
+        enclosing = [each for each in self.definitions if each.top <= row <= each.end_row]
+        return enclosing[-1] if enclosing else None
 
     def _leaves(
         self, pattern: re.Pattern[bytes], start: int, end: int
@@ -209,12 +209,12 @@ class CodeFile:
         top: int,
         row: int,
         end: int,
-        around: Definition | None,
+        enclosing: Definition | None,
         **more: str,
     ) -> Answer:
         """Return rows of the file as an answer; `more` is how they use or what they call."""
         score = DEFINITION_SCORE if more.get("use") == "definition" else USE_SCORE
-        inside = {"symbol": around.path} if around else {}
+        inside = {"symbol": enclosing.path} if enclosing else {}
         record = {
             "id": f"{self.path}#L{row + 1}",
             "path": self.path,
@@ -232,42 +232,42 @@ def _use_of(node: tree_sitter.Node, data: bytes) -> str:
     """Return how a name in a file is used: defined, called, imported, or mentioned otherwise."""
     if _is_called(node, data):
         return "call"
-    around = node.parent
-    while around:
-        if IMPORT_NODE.search(around.type):
+    ancestor = node.parent
+    while ancestor:
+        if IMPORT_NODE.search(ancestor.type):
             return "import"
-        around = around.parent
+        ancestor = ancestor.parent
     return "definition" if _is_defined(node) else "mention"
 
 
 def _is_defined(node: tree_sitter.Node) -> bool:
     """Return whether a name is that of a constant, variable or field that is declared."""
-    inner, around = node, node.parent
-    while around and not DEFINITION_NODE.search(around.type):
-        if around.byte_range != inner.byte_range:
+    inner, ancestor = node, node.parent
+    while ancestor and not DEFINITION_NODE.search(ancestor.type):
+        if ancestor.byte_range != inner.byte_range:
             return False
-        inner, around = around, around.parent
-    if around is None:
+        inner, ancestor = ancestor, ancestor.parent
+    if ancestor is None:
         return False
-    if around.field_name_for_named_child(0) is None and around.named_child(0) == inner:
+    if ancestor.field_name_for_named_child(0) is None and ancestor.named_child(0) == inner:
         return True
-    return any(inner in around.children_by_field_name(name) for name in DEFINED_FIELDS)
+    return any(inner in ancestor.children_by_field_name(name) for name in DEFINED_FIELDS)
 
 
 def _is_called(node: tree_sitter.Node, data: bytes) -> bool:
     """Return whether a name is that of what a call calls: `f`, `a.f`, `f<T>`."""
-    callee, around = node, node.parent
-    while around and not CALL_NODE.search(around.type):
-        if COMPARISON_NODE.search(around.type):
+    callee, ancestor = node, node.parent
+    while ancestor and not CALL_NODE.search(ancestor.type):
+        if COMPARISON_NODE.search(ancestor.type):
             return GENERIC_CALL.match(data, node.end_byte) is not None
         after = callee.next_named_sibling
         if after and after.type == "selector" and after.child(0).type == "argument_part":  # of Dart
             return True
         is_generic = after and TYPE_ARGUMENTS_NODE.search(after.type)
-        if around.end_byte != callee.end_byte and not is_generic:
+        if ancestor.end_byte != callee.end_byte and not is_generic:
             return False
-        callee, around = around, around.parent
-    if around is None:
+        callee, ancestor = ancestor, ancestor.parent
+    if ancestor is None:
         return False
-    named = filter(None, map(around.child_by_field_name, CALLEE_FIELDS))
-    return next(named, around.named_child(0)) == callee
+    named = filter(None, map(ancestor.child_by_field_name, CALLEE_FIELDS))
+    return next(named, ancestor.named_child(0)) == callee
