@@ -142,16 +142,16 @@ class CodeFile:
     def uses(self, symbol: str) -> Iterator[Answer]:
         """Yield the definitions of a symbol, and the lines that use its name."""
         for definition in self._defining(symbol):
-            rows = definition.top, definition.signature, definition.end_row
+            rows = definition.top, definition.name_row, definition.end_row
             yield self._answer(*rows, definition, use="definition")
         name = SYMBOL_SEPARATOR.split(symbol)[-1]
-        signatures = {each.signature for each in self.definitions if each.name == name}
+        name_rows = {each.name_row for each in self.definitions if each.name == name}
         use_of_row: dict[int, str] = {}  # of several on one line, the first beyond a mention
         own = name.encode()
         pattern = re.compile(rb"(?<![A-Za-z0-9_])%b(?![A-Za-z0-9_])" % re.escape(own))
         for node in self._leaves(pattern, 0, len(self.data)):
             row = node.start_point.row
-            is_new = row not in signatures and use_of_row.get(row, "mention") == "mention"
+            is_new = row not in name_rows and use_of_row.get(row, "mention") == "mention"
             if node.text == own and is_new:
                 use_of_row[row] = _use_of(node, self.data)
         for row, use in use_of_row.items():
@@ -162,7 +162,7 @@ class CodeFile:
 
     def calls(self, symbol: str) -> Iterator[Answer]:
         """Yield the first call of each name in the definitions of a symbol."""
-        names = {(each.signature, each.name) for each in self.definitions}
+        names = {(each.name_row, each.name) for each in self.definitions}
         offsets = {each.node.start_byte for each in self.definitions}  # Elixir's `def` is a call
         for definition in self._defining(symbol):
             called = set[str]()

@@ -207,15 +207,15 @@ class AsciiDocPage(Page):
         is_implicit = bool(cells) and cells[0][0] == lines.start and below_first == [""]
         has_header = "header" in lines.attributes or is_implicit
         table = HtmlTable(TableCell(), [])
-        hanging = 0  # columns of a row that belong to cells of rows above …
+        downward = 0  # columns of a row that belong to cells of rows above …
         changes = Counter[int]()  # … and how many begin or end at each row
         width = columns
         for row, cell in cells:
             if width >= columns:
                 is_header = has_header and not table.rows
                 table.rows.append(TableRow(row, row, [], head=is_header))
-                hanging += changes[len(table.rows)]
-                width = hanging
+                downward += changes[len(table.rows)]
+                width = downward
             current = table.rows[-1]
             current.end = row + 1
             text = self._plain(cell.text.replace("\\|", "|"))

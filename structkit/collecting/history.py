@@ -17,7 +17,7 @@ from typing import IO, NamedTuple
 
 import orjson
 
-from structkit.collecting.ignoring import git_folder, shared_folder
+from structkit.collecting.ignoring import common_folder, git_folder
 from structkit.collecting.units import Collected, Collector
 from structkit.collecting.walking import LeftOut, Source, readable_path
 from structkit.errors import UserError
@@ -110,7 +110,7 @@ def open_repository(folder: str) -> Iterator[Repository]:
     environment = inherited | GIT_ENVIRONMENT
     shown = readable_path(folder)
     root, git = _find_git(os.path.realpath(folder), shown)
-    shared = os.path.abspath(shared_folder(git))
+    shared = os.path.abspath(common_folder(git))
     for path in Path(shared).rglob("*"):
         if path.is_fifo() or path.is_char_device():  # git would wait for it
             raise UserError(*NOT_REGULAR).at(readable_path(str(path)))
@@ -146,7 +146,7 @@ def _find_git(folder: str, shown: str) -> tuple[str, str]:
     """Return the root of a folder's repository and git's folder: the same without working tree."""
     for root in (folder, *map(str, Path(folder).parents)):
         for git in (git_folder(root), root):
-            shared = shared_folder(git)
+            shared = common_folder(git)
             folders = [os.path.join(shared, name) for name in ("objects", "refs")]
             if os.path.isfile(os.path.join(git, "HEAD")) and all(map(os.path.isdir, folders)):
                 return root, os.path.abspath(git)

@@ -32,10 +32,10 @@ MAX_PATH_BYTES = 4096  # bytes of a path that a system opens
 NotePlace = Callable[[str], object]
 FileFaults = dict[str, UserError]  # why a file is not read
 
-# of a line: all before the blanks at its end; one after a backslash is none of these
+# a line without the spaces at its end; one after a backslash stays
 PATTERN_LINE = re.compile(rb"((?:\\.?|[^ \\]| +(?=[^ ]))*+).*", re.DOTALL)
 WILDCARD = re.compile(rb"[*?[\\]")
-# of a pattern as a regular expression, before its stars are written; a pattern holds no NUL
+# in a pattern as a regular expression, until its stars are written: a pattern holds no NUL
 STAR = b"\0"  # `*`
 ANY_FOLDERS = b"\0\0"  # `**/`
 ANY_REST = b".*"  # `**` at the end
@@ -66,8 +66,8 @@ class Pattern(NamedTuple):
     """A pattern of an ignore file."""
 
     ignores: bool  # else it starts with `!`
-    folders: bool  # it ends with a slash, and matches folders only
-    of_path: bool  # it holds another slash, and matches paths from the file's folder
+    folders_only: bool  # it ends with a slash, and matches folders only
+    anchored: bool  # it holds another slash, and matches paths from the file's folder
     text: bytes  # without these signs
     regex: bytes = b""  # of a text with wildcards
 
@@ -76,7 +76,7 @@ class Pattern(NamedTuple):
         r"""Return the pattern in a line; None for a comment, and for one that matches no path.
 
         >>> Pattern.parse(b"!/a*/")
-        Pattern(ignores=False, folders=True, of_path=True, text=b'a*', regex=b'a[^/]*')
+        Pattern(ignores=False, folders=True, anchored=True, text=b'a*', regex=b'a[^/]*')
         >>> Pattern.parse(b"a[") is Pattern.parse(b"# a") is None
         True
         """
@@ -88,14 +88,14 @@ class Pattern(NamedTuple):
         text = text.removeprefix(b"!")
         folders = text.endswith(b"/")
         text = text.removesuffix(b"/")
-        of_path = b"/" in text
+        anchored = b"/" in text
         text = text.removeprefix(b"/")
         if not text:
             return None
         if not WILDCARD.search(text):
-            return cls(ignores, folders, of_path, text)
+            return cls(ignores, folders, anchored, text)
         regex = _translate(text)
-        return cls(ignores, folders, of_path, text, _expand_stars(regex)) if regex else None
+        return cls(ignores, folders, anchored, text, _expand_stars(regex)) if regex else None
 
 
 def _translate(text: bytes) -> bytes:
@@ -159,10 +159,9 @@ def _bracket(text: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _expand_stars(regex: bytes) -> bytes:
-    """Return a regular expression with its stars, whose time is bounded by pattern times text.
+    """Return the regular expression with its stars; its time is O(pattern times text).
 
-    A star matches as little as possible and is not tried again, except the last star of each kind,
-    after which the text has to end.
+    Stars are lazy and atomic, except the last one of each kind, which may backtrack to the end.
     """
     whole, segments = b"", regex.split(ANY_FOLDERS)
     for number, segment in enumerate(segments, 1):
@@ -176,7 +175,7 @@ def _expand_stars(regex: bytes) -> bytes:
 
 
 class _PatternIndex:
-    """Patterns that are matched with the same texts, by the number of their run."""
+    """Patterns matched with names, or with paths, by the number of their run (see `Patterns`)."""
 
     def __init__(self, runs: Mapping[int, Sequence[Pattern]]) -> None:
         self.literals: dict[bytes, int] = {}
@@ -207,17 +206,17 @@ class Patterns:
     """
 
     def __init__(self, patterns: Iterable[Pattern]) -> None:
-        self.ignoring: list[bool] = []  # of each run
+        self.run_ignores: list[bool] = []  # of each run
         # the runs of names and paths, and of those that match folders only
         runs_by_kind: defaultdict[tuple[bool, bool], defaultdict[int, list[Pattern]]]
         runs_by_kind = defaultdict(lambda: defaultdict(list))
         for run, (ignores, adjacent) in enumerate(groupby(patterns, attrgetter("ignores")), 1):
-            self.ignoring.append(ignores)
+            self.run_ignores.append(ignores)
             for pattern in adjacent:
-                runs_by_kind[pattern.folders, pattern.of_path][run].append(pattern)
+                runs_by_kind[pattern.folders_only, pattern.anchored][run].append(pattern)
         self.indexes = [
-            (only_folders, of_path, _PatternIndex(runs))
-            for (only_folders, of_path), runs in runs_by_kind.items()
+            (folders_only, anchored, _PatternIndex(runs))
+            for (folders_only, anchored), runs in runs_by_kind.items()
         ]
 
     @classmethod
@@ -236,13 +235,13 @@ class Patterns:
         """
         last = 0
         for prefix, name, is_folder in entries:
-            for only_folders, of_path, index in self.indexes:
-                if is_folder or not only_folders:
-                    last = max(last, index.last_run(prefix + name if of_path else name))
-        return self.ignoring[last - 1] if last else None
+            for folders_only, anchored, index in self.indexes:
+                if is_folder or not folders_only:
+                    last = max(last, index.last_run(prefix + name if anchored else name))
+        return self.run_ignores[last - 1] if last else None
 
-    def choose(self, path: str) -> bool:
-        """Return whether the last pattern that matches a file, or its folders, chooses it."""
+    def selects(self, path: str) -> bool:
+        """Return whether the last pattern that matches a file, or its folders, is not negated."""
         *folders, name = os.fsencode(path).split(b"/")
         parents = list(accumulate((each + b"/" for each in folders), initial=b""))
         entries = [(parent, folder, True) for parent, folder in zip(parents, folders, strict=False)]
@@ -259,16 +258,16 @@ class Patterns:
 
 
 @dataclass(frozen=True)
-class Ignoring:
-    """Rules in a folder: patterns, each with its path from the folder of their file.
+class IgnoreRules:
+    """Rules in a folder: each file's patterns, and the folder's path from that file.
 
-    The first match counts: the innermost folder's rules come first.
+    The innermost file with a match counts; its rules come first.
     """
 
     rules: tuple[tuple[Patterns, bytes], ...] = ()
 
     @classmethod
-    def above(cls, folder: str, note: NotePlace) -> tuple[Ignoring, FileFaults]:
+    def above(cls, folder: str, note: NotePlace) -> tuple[IgnoreRules, FileFaults]:
         """Return the rules of a folder from outside it, up to its repository's root.
 
         `note` gets each place that decides this before it is looked at.
@@ -293,7 +292,7 @@ class Ignoring:
 
     def within(
         self, root: str, below: str, names: Collection[str], note: NotePlace
-    ) -> tuple[Ignoring, FileFaults]:
+    ) -> tuple[IgnoreRules, FileFaults]:
         """Return these rules with those of a folder's files, and the unread files.
 
         `below` is its path from `root`, with a slash at the end. At the root of a repository only
@@ -303,7 +302,7 @@ class Ignoring:
         files = {name: (root, below + name) for name in IGNORE_FILES if name in names}
         if GIT_FOLDER in names:
             rules = ()
-            git = shared_folder(git_folder(os.path.join(root, below)))
+            git = common_folder(git_folder(os.path.join(root, below)))
             files = {GIT_EXCLUDE: (git, "info/exclude"), **files}
         for name, place in files.items():
             note(os.path.join(*place))
@@ -318,12 +317,12 @@ class Ignoring:
                 faults[name] = UserError(problem, remedy)
             else:
                 rules = ((patterns, b""), *rules)
-        return Ignoring(rules), faults
+        return IgnoreRules(rules), faults
 
-    def inside(self, name: str) -> Ignoring:
+    def inside(self, name: str) -> IgnoreRules:
         """Return the same rules in a folder of this one."""
         folder = os.fsencode(name) + b"/"
-        return Ignoring(tuple((patterns, prefix + folder) for patterns, prefix in self.rules))
+        return IgnoreRules(tuple((patterns, prefix + folder) for patterns, prefix in self.rules))
 
     def hides(self, name: str, is_folder: bool) -> bool:
         """Return whether a file or folder with this name is ignored."""
@@ -336,7 +335,7 @@ class Ignoring:
 
 
 def file_filter(globs: Sequence[str]) -> Callable[[str], bool]:
-    """Return whether a path matches patterns as in .gitignore; the last match counts.
+    """Return a function that tells whether a path matches patterns as in .gitignore.
 
     >>> takes = file_filter(["*.py", "!test_*"])
     >>> [takes(path) for path in ("src/a.py", "src/test_a.py", "a.go")]
@@ -351,7 +350,7 @@ def file_filter(globs: Sequence[str]) -> Callable[[str], bool]:
             problem = f"{flag('glob', each)} matches no path"
             raise UserError(problem, "write it as in .gitignore", status=2)
         patterns.append(pattern)
-    return Patterns(patterns).choose
+    return Patterns(patterns).selects
 
 
 def git_folder(root: str) -> str:
@@ -365,7 +364,7 @@ def git_folder(root: str) -> str:
     return os.path.join(root, _first_line(root, GIT_FOLDER).removeprefix("gitdir: "))
 
 
-def shared_folder(git: str) -> str:
+def common_folder(git: str) -> str:
     """Return what git's folder shares with other working trees: itself if there are none."""
     return os.path.join(git, _first_line(git, "commondir"))
 

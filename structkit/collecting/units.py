@@ -167,7 +167,7 @@ def _chunk_units(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUn
             unit["names"] = [each.path for each in in_chunk if first <= each.row < end]
         if units.symbols and parsed:
             unit["symbols"] = [
-                (each.path, each.top + 1, each.signature + 1, each.end_row + 1) for each in in_chunk
+                (each.path, each.top + 1, each.name_row + 1, each.end_row + 1) for each in in_chunk
             ]
         code = "".join(lines[first:end]).rstrip("\r\n")
         yield NAMED_BY_LINES, {**unit, TEXT_FIELDS[kind.name]: code}

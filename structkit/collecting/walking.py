@@ -22,7 +22,7 @@ from typing import IO, Any, ClassVar, NamedTuple
 
 from structkit.collecting.books import Chapter, chapters_of
 from structkit.collecting.crawls import captures
-from structkit.collecting.ignoring import Ignoring, file_filter
+from structkit.collecting.ignoring import IgnoreRules, file_filter
 from structkit.collecting.naming import UniqueNames
 from structkit.errors import UserError, flag
 from structkit.extras import require
@@ -49,7 +49,7 @@ def _open_zstd(path: str) -> Any:
     return require(module, "zstd").ZstdFile(path)
 
 
-# of one compressed file, which is named without its ending
+# by the ending of one compressed file, whose content is named without it
 OPENERS: dict[str, Callable[[str], Any]] = {
     ".gz": gzip.GzipFile,
     ".bz2": bz2.BZ2File,
@@ -79,7 +79,7 @@ class Source:
         return self.status.st_size if self.status else len(self.data or b"")
 
     def content(self, maximum: int) -> bytes:
-        """Return the bytes of the file; of a larger one, `maximum` bytes and one.
+        """Return at most `maximum` + 1 bytes of the file.
 
         Errors: `OSError`; `UserError` if it is no longer a regular file.
         """
@@ -154,8 +154,8 @@ class WalkOptions:
 class Walk:
     """A way through folders; `outputs` are the files that are written, as real paths.
 
-    `places` gets what decides which files there are, each as it was before it was read: folders,
-    ignore files, and where there may be one outside; a named file; None for what is not there.
+    `places` gets the status, taken before reading, of all that decides which files there are:
+    folders, ignore files, also possible ones outside, and named files; None if there is none.
     `part` limits the files to one shard.
     """
 
@@ -220,9 +220,9 @@ class Walk:
     def _folder(self, shown: str, path: str) -> Iterator[Found]:
         """Yield all files of a folder, depth first; links are not followed, so each comes once."""
         real = os.path.realpath(path)
-        rules = Ignoring()
+        rules = IgnoreRules()
         if not self.options.no_ignore:
-            rules, faults = Ignoring.above(real, self._note)
+            rules, faults = IgnoreRules.above(real, self._note)
             yield from (LeftOut.because(readable_path(file), faults[file]) for file in faults)
         prefix = "" if shown == "." else os.path.join(shown, "")
         top = _Folder(prefix, os.path.join(real, ""), "", rules)
@@ -293,12 +293,12 @@ class Walk:
 
 @dataclass(frozen=True)
 class _Folder:
-    """A folder in one that is walked: its path in that, which is shown and really stands there."""
+    """A folder of a walk: its path `below` the root, which is `shown` so and really is `root`."""
 
     shown: str
     root: str
     below: str
-    rules: Ignoring
+    rules: IgnoreRules
 
     def path(self, name: str) -> str:
         """Return the path of an entry, as it is shown."""

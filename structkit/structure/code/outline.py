@@ -65,7 +65,7 @@ class Definition:
 
     `whole` is the node with its decorators or `export`; `start` is the first byte, attributes
     included, and `end` the byte after the last one. Rows count from 0: `row` is the first one,
-    `signature` that of the name, `end_row` the last one. `owner` is the type of a method that is
+    `name_row` that of the name, `end_row` the last one. `owner` is the type of a method that is
     defined outside it.
     """
 
@@ -75,7 +75,7 @@ class Definition:
     start: int
     end: int
     row: int
-    signature: int
+    name_row: int
     end_row: int
     kind: str
     name: str
@@ -128,9 +128,10 @@ class DocComments:
     """Documentation of functions in a language, by the rule of the language's own tool.
 
     Comments precede the function and its attributes, or `docstring` finds a string in it. `gap` is
-    what may come between: nothing; `blank` lines; or `any`thing that is no code, as with `run`, but
-    not between the lines of one. Of block comments the last one counts, of lines the last run; with
-    `every`, all of them. `marks` is how a comment and each of its lines begin, which is no text.
+    what may come between: nothing; `blank` lines; or anything but code, with blank lines inside a
+    run of comments (`any`) or without (`run`). Of block comments the last one counts, of lines the
+    last run; with `every`, all of them. `marks` is how a comment and each of its lines begin, which
+    is no text.
     """
 
     begin: str = ""  # a pattern: how such a comment begins
@@ -309,10 +310,10 @@ class Outline:
     other: tuple[str, Grammar] | None = None  # for texts in which a pattern occurs
     prepare: Callable[[bytes], Prepared] | None = None  # blanks code that the grammar cannot read
     repair: Callable[[bytes], bytes] | None = None  # does so where the tree has errors
-    # words before braces; a `container` holds definitions, after others errors stay in the braces
+    # words before `{`: a `container` of definitions, or else of a body whose errors are blanked
     heads: re.Pattern[bytes] | None = None
-    keywords: Collection[str] = ()  # names that no function has, except these kinds
-    members: Collection[str] = ()
+    keywords: Collection[str] = ()  # no function's names …
+    members: Collection[str] = ()  # … except of these kinds of nodes
 
     def parse(self, text: str, data: bytes) -> ParsedText:
         """Parse a text, whose bytes are `data`."""
@@ -330,9 +331,9 @@ class Outline:
     def _repaired(
         self, tree: tree_sitter.Tree, data: bytes, grammar: Grammar, query: tree_sitter.Query
     ) -> tuple[tree_sitter.Tree, tree_sitter.Tree]:
-        """Return the trees of code with errors: the one with more functions, and the whole.
+        """Return the tree to find definitions in, and the whole one, of code with errors.
 
-        The other one is without bodies that have errors.
+        The first lacks bodies with errors if it has more functions so.
         """
         repair = self.repair or grammar.repair
         repaired = blank_out(SIGN_RUN, data)
@@ -455,7 +456,7 @@ class ParsedText:
             start=first.start_byte,
             end=last.end_byte,
             row=first.start_point.row,
-            signature=node.start_point.row + before_name.count(b"\n"),
+            name_row=node.start_point.row + before_name.count(b"\n"),
             end_row=last_row(last),
             kind=kind,
             name=name,

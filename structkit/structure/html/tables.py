@@ -16,9 +16,9 @@ TABLE_PARTS = frozenset(
 SPAN_ATTRIBUTE = re.compile("(?:col|row)span", re.I)
 SPAN_NUMBER = re.compile(r"\s*(\d{1,5})")
 # A cell of many rows, or the label of a column, is repeated in each of their texts: these bounds,
-# far above those of readable tables; keeps a large one from being repeated without end.
+# far above those of readable tables, keep a large one from being repeated without end.
 MAX_LABELED_COLUMNS = 100  # that have labels
-MAX_HANGING_CELLS = 10  # cells of rows above
+MAX_DOWNWARD_CELLS = 10  # cells of rows above
 MAX_REPEATED_CHARACTERS = 100  # characters of a label, or of such a cell
 
 
@@ -70,7 +70,8 @@ class HtmlTable:
         [(2, 'Year: 1999; Winner: Ann'), (3, 'Year: 1999; Winner: Bo')]
         """
         heads = sum(1 for _ in takewhile(_has_headers_alone, self.rows))
-        heads %= len(self.rows) or 1  # headers alone are data
+        if heads == len(self.rows):  # headers alone are data
+            heads = 0
         labels: dict[int, str] = {}
         for number, cells in enumerate(_placed_rows(self.rows), 1):
             if number > heads:
@@ -108,17 +109,17 @@ def _add_labels(labels: dict[int, str], cells: list[tuple[int, TableCell]]) -> N
 
 
 def _placed_rows(rows: Sequence[TableRow]) -> Iterator[list[tuple[int, TableCell]]]:
-    """Yield the cells of each row, with the columns that they begin in, also from rows above.
+    """Yield the cells of each row, with their first columns; also downward-growing ones from above.
 
     No cell reaches below its group of rows (HTML standard, section 4.9.12.1).
     """
-    hanging: dict[int, TableCell] = {}
+    downward: dict[int, TableCell] = {}
     group = 0
     for row in rows:
         if row.group != group:
-            group, hanging = row.group, {}
-        placed = dict(hanging)
-        spans = ((column, column + cell.columns) for column, cell in hanging.items())
+            group, downward = row.group, {}
+        placed = dict(downward)
+        spans = ((column, column + cell.columns) for column, cell in downward.items())
         taken = {at for span in spans for at in range(*span)}
         column = 0
         for cell in row.cells:
@@ -128,9 +129,9 @@ def _placed_rows(rows: Sequence[TableRow]) -> Iterator[list[tuple[int, TableCell
             column += cell.columns
         yield sorted(placed.items())
         below = sorted((column, cell) for column, cell in placed.items() if cell.rows > 1)
-        hanging = {
+        downward = {
             column: replace(cell, text=_brief(cell.text), rows=cell.rows - 1)
-            for column, cell in below[:MAX_HANGING_CELLS]
+            for column, cell in below[:MAX_DOWNWARD_CELLS]
         }
 
 

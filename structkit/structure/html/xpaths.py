@@ -35,11 +35,11 @@ class Excerpt(NamedTuple):
 
 def walk(text: PageText) -> ParserTarget:
     """Return the elements of a document, and the places of its blocks, both in its order."""
-    html, in_order = text.html.replace("\0", " "), [*text.tags]  # it would end the text
+    html, tag_list = text.html.replace("\0", " "), [*text.tags]  # NUL ends the text
     pieces, at = [], 0
-    for number, tag in enumerate(in_order):
-        if not tag.name and number and in_order[number - 1].name in INERT_ELEMENTS:
-            pieces.append(html[at : in_order[number - 1].start])
+    for number, tag in enumerate(tag_list):
+        if not tag.name and number and tag_list[number - 1].name in INERT_ELEMENTS:
+            pieces.append(html[at : tag_list[number - 1].start])
             at = tag.end  # the parser would take it for a part of the document
         elif tag.name and tag.name[1:] not in RAW_ELEMENTS:
             pieces += [html[at : tag.start], f"<!--{PLACE_MARK}{number}-->"]
@@ -47,9 +47,9 @@ def walk(text: PageText) -> ParserTarget:
         if tag.opened:
             pieces.append(html[at : tag.end - 2])
             at = tag.end - 1
-    pieces += [html[at:], f"<!--{PLACE_MARK}{len(in_order)}-->"]
-    in_order.append(Tag("", len(html), len(html)))
-    target = ParserTarget(text, in_order)
+    pieces += [html[at:], f"<!--{PLACE_MARK}{len(tag_list)}-->"]
+    tag_list.append(Tag("", len(html), len(html)))
+    target = ParserTarget(text, tag_list)
     parser = etree.HTMLParser(target=target, huge_tree=True, encoding="utf-8")
     # UTF-8 cannot hold half of a surrogate pair
     walked: ParserTarget = etree.fromstring("".join(pieces).encode("utf-8", "replace"), parser)
@@ -63,7 +63,7 @@ class _Element(NamedTuple):
     parent: int
     place: int
     place_among_all: int
-    children: dict[str, int]  # how many of each name, and of all
+    child_counts: dict[str, int]  # by name; under "" of all
 
 
 class _Block:
@@ -87,7 +87,7 @@ class ParserTarget:
     def __init__(self, text: PageText, tags: list[Tag]) -> None:
         self.text, self.html = text, text.html
         self.tags, self.tag, self.number = tags, Tag("", 0, 0), -1
-        self.tag_is_unused = False
+        self.tag_is_pending = False
         self.at = 0  # characters of the document
         # the document itself is the first element and the first block
         self.elements = [_Element("", 0, 0, 0, {})]
@@ -104,48 +104,49 @@ class ParserTarget:
         """Move on to a tag that the parser has reached."""
         number = min(number, len(self.tags) - 1)
         if number > self.number:
-            self.tag, self.number, self.tag_is_unused = self.tags[number], number, True
+            self.tag, self.number, self.tag_is_pending = self.tags[number], number, True
             if self.tag.name in ("/body", "/html"):  # they end only the text before them
                 self.blocks[self.open_blocks[-1]].cut(self.text, self.tag.start)
 
     def data(self, text: str) -> None:
-        self.tag_is_unused = False
+        self.tag_is_pending = False
 
-    def _advance(self, is_own: bool) -> int:
+    def _advance(self, is_end_tag: bool) -> int:
         """Update the parser's place: a tag's start, or after it if it has taken effect."""
-        at = self.tag.start if self.tag_is_unused and not is_own else self.tag.end
+        at = self.tag.start if self.tag_is_pending and not is_end_tag else self.tag.end
         self.at = max(self.at, at)
         return self.at
 
     def start(self, name: str, _attributes: Any) -> None:
         parent = self.open_elements[-1]
-        counts = self.elements[parent].children
+        counts = self.elements[parent].child_counts
         place, place_among_all = counts.get(name, 0) + 1, counts.get("", 0) + 1
         counts[name], counts[""] = place, place_among_all
         self.open_elements.append(len(self.elements))
         self.elements.append(_Element(name, parent, place, place_among_all, {}))
-        at = self._advance(is_own=False)
+        at = self._advance(is_end_tag=False)
         if self.tag.name == name:
-            self.tag_is_unused = False
+            self.tag_is_pending = False
         if name in BLOCK_ELEMENTS:
             self.blocks[self.open_blocks[-1]].cut(self.text, at)
             self.open_blocks.append(len(self.blocks))
-            run = at if self.tag_is_unused else max(at, self.tag.end)
+            run = at if self.tag_is_pending else max(at, self.tag.end)
             self.blocks.append(_Block(self.open_elements[-1], at, run))
 
     def end(self, name: str) -> None:
         self.open_elements.pop()
         if name in RAW_ELEMENTS and self.tag.name == name:
             # after its content, which is a tag without a name, comes its end tag, or nothing
-            self._reach(self.number + 1 + (not self.tags[self.number + 1].name))
-        is_own = self.tag.name == f"/{name}"
-        at = self._advance(is_own)
-        if is_own:
-            self.tag_is_unused = False
+            has_content = not self.tags[self.number + 1].name
+            self._reach(self.number + (2 if has_content else 1))
+        is_end_tag = self.tag.name == f"/{name}"
+        at = self._advance(is_end_tag)
+        if is_end_tag:
+            self.tag_is_pending = False
         if name in BLOCK_ELEMENTS:
             number = self.open_blocks.pop()
             block = self.blocks[number]
-            block.cut(self.text, max(block.run_start, self.tag.start) if is_own else at)
+            block.cut(self.text, max(block.run_start, self.tag.start) if is_end_tag else at)
             block.end = at
             outer = self.blocks[self.open_blocks[-1]]
             outer.run_start = at
@@ -196,8 +197,8 @@ class ParserTarget:
     def xpath(self, element: int) -> str:
         """Return the path from the document, as lxml's `getpath` writes it.
 
-        An element that is deeper than a tree of lxml has the path of the last one around it that is
-        not, or paths would be longer than the document.
+        An element below `MAX_XPATH_DEPTH` has the path of its ancestor at that depth, or paths
+        would be longer than the document.
         """
         below = []
         while element not in self.paths:
@@ -215,5 +216,5 @@ class ParserTarget:
         name, parent, place, place_among_all, _ = self.elements[element]
         if not XPATH_NAME.fullmatch(name):  # such as <o:p>
             return f"/*[{place_among_all}]"
-        is_only = self.elements[parent].children[name] == 1
+        is_only = self.elements[parent].child_counts[name] == 1
         return f"/{name}" if is_only else f"/{name}[{place}]"

@@ -5,7 +5,7 @@ import pytest
 from structkit.collecting.kinds import content_kind
 from structkit.collecting.pages import HtmlPage
 from structkit.collecting.units import Units
-from structkit.structure.html.tables import MAX_HANGING_CELLS, MAX_REPEATED_CHARACTERS
+from structkit.structure.html.tables import MAX_DOWNWARD_CELLS, MAX_REPEATED_CHARACTERS
 
 HEADED = "<tr><th>Year<th>Winner"
 
@@ -73,7 +73,7 @@ def test_what_rows_repeat_is_bounded():
     cells = f"<td rowspan=9>{large}" * 50
     first, second = texts(f"<table><tr><th>{large}<th>b<tr>{cells}<tr><td>a</table>")
     assert len(first) > 50 * len(large)
-    assert len(second) < (MAX_HANGING_CELLS + 1) * 2 * MAX_REPEATED_CHARACTERS
+    assert len(second) < (MAX_DOWNWARD_CELLS + 1) * 2 * MAX_REPEATED_CHARACTERS
 
 
 @pytest.mark.parametrize(
