@@ -18,8 +18,7 @@ from typing import BinaryIO
 
 from structkit.errors import UserError, flag, wrong_usage
 
-# opening such a name would begin the file anew, and lose what a shell wrote to it before
-DESCRIPTOR_OF_NAME = {"/dev/stdout": 1, "/dev/stderr": 2}
+MAX_LINKS = 40  # on the way to a file: a system follows no more
 OTHER_PATH = "choose another path"
 NOT_REGULAR = "not a regular file", "write its content to a file"
 
@@ -134,6 +133,25 @@ def names_of(files: Sequence[str], stdin: str = "-") -> list[str]:
     return named if len(set(named)) == len(files) else list(files)
 
 
+def descriptor_named(path: str) -> int | None:
+    """Return the number of this process's open file that a path names, such as `/dev/stdout`.
+
+    Opening that name would begin the file anew and lose what a shell wrote to it before.
+
+    >>> descriptor_named("/dev/stderr"), descriptor_named("/dev/fd/1"), descriptor_named("a/1")
+    (2, 1, None)
+    """
+    descriptor_folder = os.path.realpath("/dev/fd")
+    for _ in range(MAX_LINKS):
+        folder, name = os.path.split(path)
+        if name.isdecimal() and os.path.realpath(folder) == descriptor_folder:
+            return int(name)
+        if not os.path.islink(path):
+            return None
+        path = os.path.join(folder, os.readlink(path))
+    return None
+
+
 def is_pipe(name: str) -> bool:
     """Return whether an input can be read only once, from its beginning to its end."""
     try:
@@ -198,7 +216,7 @@ class _PathTarget:
     def of(cls, name: str, flag: str = "") -> _PathTarget:
         """Return the place of a file; `-` is stdin, or stdout for a flag that is written."""
         descriptor = 1 if flag else 0
-        name = "-" if flag and DESCRIPTOR_OF_NAME.get(name) == 1 else name
+        name = "-" if flag and descriptor_named(name) == 1 else name
         path = os.path.realpath(f"/dev/fd/{descriptor}" if name == "-" else name)
         try:
             status = os.fstat(descriptor) if name == "-" else os.stat(name)

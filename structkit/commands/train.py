@@ -58,10 +58,10 @@ def train(name: str, settings: Method, options: RunOptions, inputs: InputOptions
 
 
 def _main(name: str, settings: Method, options: RunOptions, inputs: InputOptions) -> None:
-    from structkit.records.output import write_records
+    from structkit.records.output import write_summary
 
     if summary := train(name, settings, options, inputs):
-        write_records([summary])
+        write_summary(summary)
 
 
 COMMAND = Methods(

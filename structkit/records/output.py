@@ -8,6 +8,7 @@ import errno
 import fcntl
 import glob
 import gzip
+import hashlib
 import json
 import os
 import re
@@ -23,10 +24,11 @@ from typing import IO, Any, Self, cast
 import orjson
 
 from structkit.errors import UserError, flag
-from structkit.paths import DESCRIPTOR_OF_NAME
+from structkit.paths import descriptor_named
 from structkit.progress import NO_CHARACTERS, Terminal, say
 from structkit.records.jsonl import BUFFER_BYTES, Record
 
+MAX_NAME_BYTES = 255  # bytes of a name, if the system gives no limit
 MAX_SILENT_SECONDS = 1.0  # that another process may hold a lock before a line says so
 PARTIAL_FILE_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 MAX_TABLE_CHARACTERS = 10_000  # of a table that has no terminal's width
@@ -173,7 +175,7 @@ def replace_folder(new: str | Path, target: str | Path, old: str | Path) -> None
 
 def partial_of(target: str) -> str:
     """Return the hidden name beside a target, and remove those of dead processes."""
-    start = beside(target, ".", ".")
+    start = beside(target, ".", LONGEST_PARTIAL_SUFFIX).removesuffix(LONGEST_PARTIAL_SUFFIX) + "."
     for leftover in glob.glob(f"{glob.escape(start)}*.partial"):
         number = leftover[len(start) :].removesuffix(".partial")
         if number.isdecimal() and not _is_running(int(number)):
@@ -185,13 +187,28 @@ def partial_of(target: str) -> str:
     return f"{start}{os.getpid()}.partial"
 
 
+LONGEST_PARTIAL_SUFFIX = ".4194304.partial"  # with the largest number that Linux gives a process
+
+
 def beside(path: str | Path, start: str, end: str) -> str:
     """Return a path in the same folder, with a prefix and a suffix on its name.
 
+    A name that no file system accepts is cut; a hash keeps it distinct.
+
     >>> beside("runs/bm25.jsonl", ".", ".partial")
     'runs/.bm25.jsonl.partial'
+    >>> len(os.path.basename(beside("runs/" + 250 * "n", ".", ".partial")))
+    255
     """
     folder, name = os.path.split(path)
+    try:
+        longest = os.pathconf(folder or ".", "PC_NAME_MAX")
+    except (OSError, ValueError):
+        longest = MAX_NAME_BYTES
+    if len(os.fsencode(start + name + end)) > longest:
+        whole = os.fsencode(name)
+        end = f"~{hashlib.blake2b(whole, digest_size=8).hexdigest()}{end}"
+        name = whole[: longest - len(start + end)].decode("utf-8", "ignore")
     return os.path.join(folder, start + name + end)
 
 
@@ -319,7 +336,7 @@ class Output:
             raise self._reported(error) from None
 
     def _open(self) -> IO[bytes]:
-        descriptor = 1 if self.path == "-" else DESCRIPTOR_OF_NAME.get(self.path)
+        descriptor = 1 if self.path == "-" else descriptor_named(self.path)
         if descriptor is not None:
             if os.isatty(descriptor):  # a person sees each record at once, a pipe gets blocks
                 return cast(IO[bytes], Terminal(descriptor, self.kept))
@@ -431,6 +448,12 @@ def format_table(records: Iterable[Record], names: Sequence[str], width: int | N
     console = Console(file=text, width=width or MAX_TABLE_CHARACTERS, markup=False, emoji=False)
     console.print(table, highlight=False)
     return "\n".join(map(str.rstrip, text.getvalue().splitlines()))
+
+
+def write_summary(record: Record) -> None:
+    """Write a command's summary of its complete output to stdout, if that is open."""
+    if fcntl.fcntl(1, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY:
+        write_records([record])
 
 
 def write_json(file: Path, content: object) -> None:

@@ -106,11 +106,12 @@ def test_torch_leaves_nothing_among_temporary_files(tmp_path):
     assert ["torch"] == os.listdir(tmp_path / "cache" / "structkit")
 
 
-NAMES = ["/dev/stdout", "-"]
+NAMES = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "link", "-"]
 
 
 @pytest.mark.parametrize("name", [*NAMES, "/dev/stderr"])
 def test_other_names_of_stdout_keep_what_is_written_around(run, tmp_path, name):
+    (tmp_path / "link").symlink_to("/dev/stdout")
     device = os.readlink("/dev/stdout")
     stream = "stderr" if name == "/dev/stderr" else "stdout"
     with open(tmp_path / "all", "wb") as file:

@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -224,6 +225,56 @@ def test_no_link_is_followed(tmp_path, monkeypatch, name, kind):
     assert not os.path.lexists(partial)
     assert victim.read_bytes() == b"precious" if kind != "dangling" else not victim.exists()
     assert all(not each.startswith(".") for each in os.listdir())
+
+
+def long(ending, size, letter="n"):
+    """A name of so many bytes."""
+    name = letter * ((size - len(ending)) // len(os.fsencode(letter)))
+    return name + "x" * (size - len(os.fsencode(name + ending))) + ending
+
+
+LONG_WRITERS = {
+    ".jsonl": lambda name: write_records([{"id": "1"}], name),
+    ".jsonl.gz": lambda name: write_records([{"id": "1"}], name),
+    ".parquet": parquet,
+    ".npy": lambda name: vectors(name, OLD),
+    "": folder,
+    ".step": checkpoint,
+}
+
+
+@pytest.mark.parametrize("letter", ["n", "é", "語", "\udcff"])
+@pytest.mark.parametrize("ending", LONG_WRITERS)
+def test_every_name_that_the_system_takes_can_be_written(tmp_path, monkeypatch, ending, letter):
+    monkeypatch.chdir(tmp_path)
+    beside = len(".meta.json") - len(".npy") if ending == ".npy" else 0  # of a set, its longest
+    for size in (241, 242, 249, 254 - beside, 255 - beside):
+        LONG_WRITERS[ending](name := long(ending, size, letter))
+        assert os.path.exists(name) and size == len(os.fsencode(name))
+        assert ending != ".npy" or OLD == read(name)
+    assert all(not each.startswith(".") for each in os.listdir())
+    with pytest.raises((UserError, OSError), match="File name too long"):
+        LONG_WRITERS[ending](long(ending, 256 - beside, letter))
+    assert all(not each.startswith(".") for each in os.listdir())
+
+
+def test_two_long_names_that_begin_alike_are_written_at_once(tmp_path):
+    with ExitStack() as opened:
+        for last in "ab":
+            output = opened.enter_context(Output(str(tmp_path / ("n" * 254 + last))))
+            output.write(last.encode())
+    assert [b"a", b"b"] == [path.read_bytes() for path in sorted(tmp_path.iterdir())]
+
+
+def test_what_a_killed_run_left_of_a_long_name_goes(tmp_path):
+    path = tmp_path / ("n" * 255)
+    if not (child := os.fork()):
+        Output(str(path))
+        os._exit(9)
+    os.waitpid(child, 0)
+    assert 1 == len(os.listdir(tmp_path))
+    write_records([{"id": "1"}], str(path))
+    assert [path] == list(tmp_path.iterdir())
 
 
 def test_the_folder_of_a_run_is_no_link(tmp_path):

@@ -94,6 +94,14 @@ def test_a_training_that_does_not_begin_leaves_no_folder(tmp_path):
     assert ["bad.jsonl"] == os.listdir(tmp_path)
 
 
+@pytest.mark.parametrize("size", [241, 255])
+def test_a_folder_of_a_long_name_is_trained(data, tmp_path, size):
+    options = RunOptions(output=str(tmp_path / ("n" * size)), save_every=1)
+    small = method(max_steps=3)
+    assert 3 == train_method("contrastive", small, [str(data)], options)["steps"]
+    assert {"n" * size, data.name} == set(os.listdir(tmp_path))
+
+
 def test_a_file_system_without_locks_trains(data, tmp_path, monkeypatch):
     def refuse(*_):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
