@@ -24,6 +24,7 @@ from structkit.structure.html.tags import (
     is_for_the_eye,
 )
 
+TABLE_CONTAINERS = frozenset(("table", "tbody", "tfoot", "thead", "tr"))  # elements without text
 # this prefix keeps the parser from putting a paragraph around text, and from XHTML's rules
 DOCUMENT_PREFIX = b"<html><body>"
 
@@ -211,6 +212,8 @@ class Builder:
         self.space = ""  # separator before the next text
         self.after_block = True  # whether a block's tag separates already
         self.pre = self.drawings = 0  # depth of <pre> and <svg>
+        # how many tokens, and pending tags, were there after a text in a table
+        self.after_table_text = 0, 0
 
     def build(self, events: list[Any]) -> None:
         """Take all events of the document."""
@@ -269,6 +272,7 @@ class Builder:
 
     def _write(self, line: str, words: str, after: str) -> None:
         """Write a text after what is pending; `after` separates the next text from it."""
+        table = self._take_pending_table()
         if self.pending:
             self._write_tags()
         elif self.space:
@@ -281,6 +285,27 @@ class Builder:
         self.tokens.append(line)
         self.stack[-1][2] = True
         self.space, self.after_block = after, False
+        if table:
+            self.pending += table
+            self.after_table_text = len(self.tokens), len(self.pending)
+
+    def _take_pending_table(self) -> list[Event]:
+        """Take a pending table, without cells, from the tags: a text in it is put before it.
+
+        This is foster parenting of the HTML standard (section 13.2.6.1).
+        """
+        for number in range(len(self.pending) - 1, -1, -1):
+            name = self.pending[number][1].name
+            if name == "table":
+                # its tags separate
+                if self.after_table_text != (len(self.tokens), len(self.pending)):
+                    self.space = self.space or " "
+                table = self.pending[number:]
+                del self.pending[number:]
+                return table
+            if name not in TABLE_CONTAINERS:
+                break
+        return []
 
     def _write_space(self) -> None:
         """Write the separator between a text and the last one, if no block does."""

@@ -66,9 +66,9 @@ def test_a_tag_within_a_line_separates_nothing(tag):
         ("<textarea>a</div>b</textarea>c", "a&lt;/div&gt;b c"),
         ("<dl><dt>a<dt>b<dd>c<dd>d</dl>", "<dl><dt>a</dt><dt>b</dt><dd>c</dd><dd>d</dd></dl>"),
         ("a<!-- -->b<b title='</p>c'>d</b>", "abd"),
-        ("<table>a<tr><td>b</table>c", "<table>a<tr><td>b</td></tr></table>c"),
-        ("x<table><i>a</i>b<caption>c</table>", "x<table>ab<caption>c</caption></table>"),
-        ("<pre>x<table>a</table>b</pre>", "<pre>x</pre><table>a</table>b"),
+        ("<table>a<tr><td>b</table>c", "a<table><tr><td>b</td></tr></table>c"),
+        ("x<table><i>a</i>b<caption>c</table>", "x ab<table><caption>c</caption></table>"),
+        ("<pre>x<table>a</table>b</pre>", "<pre>x</pre>a b"),
         ("<p>a<table><tr><td></p>b</table>", "<p>a</p><table><tr><td>b</td></tr></table>"),
     ],
 )
@@ -163,7 +163,7 @@ def test_no_character_is_lost_beside_html5lib(pieces):
 
 
 # what the suite has that is read in another way, by the numbers of documents
-TEXTS, NESTINGS = 45, 118
+TEXTS, NESTINGS = 45, 81
 
 
 @pytest.mark.skipif(not SUITE.exists(), reason=f"{SUITE} is missing")
@@ -177,8 +177,8 @@ def test_trees_of_html5lib():
       a template, stays where it is (16);
     - null characters in drawings vanish, and are no U+FFFD (7);
     - `<selectedcontent>` repeats no option, a `<title>` in a drawing has no bounds (5).
-    And the nesting alone of 73:
-    - elements and text between `<table>` and its first cell stay in the table (51);
+    And the nesting alone of 36:
+    - elements, but no text alone, between `<table>` and its first cell stay in the table (14);
     - `<tr>` is not implied (12);
     - what is open across a wrong end tag: `<div/>` is closed, as in XHTML, inline elements are not
       opened again, drawings hold HTML (10).
