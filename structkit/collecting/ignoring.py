@@ -76,7 +76,7 @@ class Pattern(NamedTuple):
         r"""Return the pattern in a line; None for a comment, and for one that matches no path.
 
         >>> Pattern.parse(b"!/a*/")
-        Pattern(ignores=False, folders=True, anchored=True, text=b'a*', regex=b'a[^/]*')
+        Pattern(ignores=False, folders_only=True, anchored=True, text=b'a*', regex=b'a[^/]*')
         >>> Pattern.parse(b"a[") is Pattern.parse(b"# a") is None
         True
         """

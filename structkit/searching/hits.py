@@ -29,7 +29,7 @@ from structkit.embeddings.vectors import (
     normalize_rows,
     row_blocks,
 )
-from structkit.errors import UserError, flag, wrong_usage
+from structkit.errors import UserError, flag, program, wrong_usage
 from structkit.records.fields import items, query_text
 from structkit.records.jsonl import Record, Records, add_new, parse_each
 from structkit.registry import Contract
@@ -92,7 +92,7 @@ class EmbeddedCorpus:
         ]
         if not rows:
             names = sorted({name for record in embeddings.fields for name in record})
-            known_fields = ", ".join(names) or "none"
+            known_fields = ", ".join(names) or f"none: {program('encode')} {flag('keep')} adds some"
             problem = f"no row of the corpus passes {flag('filter', ' '.join(options.filter))}"
             remedy = f"leave one out, or name another value; its fields are {known_fields}"
             raise UserError(problem, remedy).at(self.files[0])

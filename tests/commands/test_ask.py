@@ -160,7 +160,7 @@ WRITE = "write structkit ask FOLDER "
         (["src", "--like", "docs/notes.md:1"], 1, "docs/notes.md: is no file with passages in src"),
         (["docs", "--like", "docs/notes.md:999"], 1, "docs/notes.md:999: is in no passage; name"),
         (["metres", "-m", "owner/none", "--offline"], 1, "there is no folder owner/none, and the"),
-        (["metres", "--top", "3"], 2, "No such option: --top; see structkit ask --help"),
+        (["metres", "--top", "3"], 2, "No such option: --top; did you mean"),
         (["src", "--list"], 2, "--list and FOLDER exclude each other"),
         (["metres", "-l", "-C2"], 2, "--files and --context exclude each other"),
         (["no/such", "--like", "docs/notes.md:1"], 1, "no/such: does not exist; write"),
