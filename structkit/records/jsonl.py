@@ -628,7 +628,9 @@ def accepted(
         except Exception as error:
             if not (fault := fault_of(error)):
                 raise
-            return [fault] * len(records)
+            if len(records) == 1:
+                return [fault]
+            return [result for record in records for result in results_of([record])]
 
     if batch:
         assert isinstance(rows, Records)
