@@ -38,11 +38,8 @@ if TYPE_CHECKING:
     from structkit.embeddings.vectors import TextEncoding
 
 INSTEAD_OF_QUESTIONS = ("like", "uses", "calls")
-ANSWER_SETTINGS = (
-    "questions",
-    *INSTEAD_OF_QUESTIONS,
-    "no_cache",
-)  # {list} and {clear} exclude them
+# `list` and `clear` exclude them
+ANSWER_SETTINGS = ("questions", *INSTEAD_OF_QUESTIONS, "no_cache")
 
 
 def usual_cache(settings: Settings) -> str:
@@ -189,9 +186,8 @@ def ask(settings: Settings) -> Iterator[Record]:
     read_as["secrets"] = settings.secrets
     cache_path = None if settings.no_cache else cache_file(cache, target, read_as)
     # a cache inside the folder is not one of its files
-    walk = Walk(
-        settings, frozenset(map(os.path.realpath, files_of_cache(cache_path) if cache_path else ()))
-    )
+    outputs = files_of_cache(cache_path) if cache_path else ()
+    walk = Walk(settings, frozenset(map(os.path.realpath, outputs)))
 
     def work(store: Store) -> list[Record]:
         with _encodings(settings) as encodings:
