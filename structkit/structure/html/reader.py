@@ -51,29 +51,27 @@ class TagKind:
     """A kind of tag that the variants have; without a name, all others."""
 
     name: str = ""
-    end: str = ""  # its end tag
+    end_tag: str = ""
     block: bool = False
     closes: frozenset[str] = frozenset()  # elements that cannot hold it: its start tag ends them
-    ends: frozenset[str] = frozenset()  # those that the parser leaves open
+    unclosed: frozenset[str] = frozenset()  # those of them that the parser leaves open
 
 
-# effect of a tag: start or end a kept element, separate words, break a line, start or end an
-# element that shows nothing, or a drawing; end what the parser leaves open, and start an element or
-# separate words
+# the effects of a tag
 (
     START_KEPT,
     END_KEPT,
-    SEPARATE,
+    SEPARATE,  # words
     BREAK_LINE,
-    START_SILENT,
+    START_SILENT,  # an element that shows nothing
     END_SILENT,
     START_DRAWING,
     END_DRAWING,
-    END_AND_START,
-    END_AND_SEPARATE,
+    END_AND_START,  # end what the parser leaves open, and start a kept element
+    END_AND_SEPARATE,  # … and separate words
 ) = range(10)
 OTHER_TAG = TagKind()
-# a tag as the builder takes it; a text is a `str`, or several
+# effect, kind, and tag or separator of a tag; a text is a `str`, or several
 Event = tuple[int, TagKind, str]
 
 
@@ -106,25 +104,25 @@ def _target(
 ) -> SimpleNamespace:
     """Return a target of lxml's parser; functions in a closure are its fastest way to Python."""
     before = ""  # the tag before
-    hidden = 0  # how many elements are open, from one that is hidden on
+    hidden_depth = 0  # open elements, from the hidden one inward
 
     def start(name: str, attributes: Mapping[str, str]) -> None:
-        nonlocal before, hidden
-        if hidden:
-            hidden += 1
+        nonlocal before, hidden_depth
+        if hidden_depth:
+            hidden_depth += 1
         elif "aria-hidden" in attributes and is_for_the_eye(name, attributes, before):
-            hidden = 1
+            hidden_depth = 1
             add((START_SILENT, OTHER_TAG, ""))
         elif (event := start_of(name)) is not None:
             add(event)
         before = name
 
     def end(name: str) -> None:
-        nonlocal before, hidden
+        nonlocal before, hidden_depth
         before = ""
-        if hidden:
-            hidden -= 1
-            if not hidden:
+        if hidden_depth:
+            hidden_depth -= 1
+            if not hidden_depth:
                 add((END_SILENT, OTHER_TAG, ""))
         elif (event := end_of(name)) is not None:
             add(event)
@@ -139,7 +137,7 @@ def parse_html(html: str, target: Any = None) -> Any:
     return etree.fromstring(DOCUMENT_PREFIX + repair(html).encode("utf-8", "replace"), parser)
 
 
-@cache  # of few sets of tags, and a part of the time of a small page
+@cache  # few sets of tags occur, and a small page would take longer
 def events_of(keep: tuple[str, ...]) -> tuple[dict[str, Event], dict[str, Event]]:
     """Return the events of start tags and of end tags, by name, for the kept tags."""
     starts: dict[str, Event] = {}
@@ -150,14 +148,14 @@ def events_of(keep: tuple[str, ...]) -> tuple[dict[str, Event], dict[str, Event]
         starts[name] = START_SILENT, OTHER_TAG, " " if name in SEPARATORS else ""
         ends[name] = END_SILENT, OTHER_TAG, ""
     for name, left in left_open().items():
-        starts[name] = END_AND_SEPARATE, TagKind(ends=left), " "
+        starts[name] = END_AND_SEPARATE, TagKind(unclosed=left), " "
     starts["br"] = BREAK_LINE, OTHER_TAG, " "
     starts["svg"], ends["svg"] = (START_DRAWING, OTHER_TAG, " "), (END_DRAWING, OTHER_TAG, " ")
     for name, closes in closed_by(keep, keep).items():
         left = left_open().get(name, frozenset())
         kind = TagKind(name, f"</{name}>", name in SEPARATORS, closes | left, left)
         starts[name] = END_AND_START if left else START_KEPT, kind, f"<{name}>"
-        ends[name] = END_KEPT, kind, kind.end
+        ends[name] = END_KEPT, kind, kind.end_tag
     return starts, ends
 
 
@@ -211,7 +209,7 @@ class Builder:
         self.stack: list[list[Any]] = [[None, 0, False]]
         self.space = ""  # separator before the next text
         self.after_block = True  # whether a block's tag separates already
-        self.pre = self.drawings = 0  # depth of <pre> and <svg>
+        self.pre_depth = self.svg_depth = 0  # depth of <pre> and <svg>
         # how many tokens, and pending tags, were there after a text in a table
         self.after_table_text = 0, 0
 
@@ -221,7 +219,7 @@ class Builder:
         stream = iter(events)
         for event in stream:
             if event.__class__ is str:
-                if self.pre:
+                if self.pre_depth:
                     self._preformatted(event)
                 elif event.isspace():
                     self.space = " "
@@ -232,20 +230,20 @@ class Builder:
             if code is START_KEPT:
                 add(event)
                 if kind.name == "pre":
-                    self.pre += 1
+                    self.pre_depth += 1
                     self.space = ""
-                elif kind.name == "title" and self.drawings:  # that of a drawing is not shown
+                elif kind.name == "title" and self.svg_depth:  # that of a drawing is not shown
                     self.pending.pop()
                     _skip(stream, (START_KEPT, END_KEPT), kind)
             elif code is END_KEPT:
-                self._end(kind)
+                self._take_end_tag(kind)
             elif code is END_AND_START:
-                self._end_open(kind)
+                self._end_unclosed(kind)
                 add(event)
             else:
                 self._other(stream, event)
         while len(self.stack) > 1:
-            self._close()
+            self._write_end_tag()
 
     def _text(self, text: str) -> None:
         """Take a text in which any white space is one space."""
@@ -309,18 +307,18 @@ class Builder:
 
     def _write_space(self) -> None:
         """Write the separator between a text and the last one, if no block does."""
-        if self.pre:
+        if self.pre_depth:
             self.tokens.append(self.space)
         elif not self.after_block:
             self.tokens.append(" ")
 
     def _write_tags(self) -> None:
         """Write the tags that are pending; a block among them separates the text from the last."""
-        block = self._close_outer()
+        block = self._close_before_pending()
         if self.space and not block:
             self._write_space()
         # a line end at the start of <pre> is not part of its text
-        inside = self.space.lstrip("\n") if self.pre else ""
+        inside = self.space.lstrip("\n") if self.pre_depth else ""
         depth = sum(kind.name == "pre" for _, kind, _ in self.pending) if inside else 0
         tokens, stack = self.tokens, self.stack
         for _, kind, tag in self.pending:
@@ -334,7 +332,7 @@ class Builder:
         if block:
             self.space = " "
 
-    def _close_outer(self) -> bool:
+    def _close_before_pending(self) -> bool:
         """Close what the pending tags end, and return whether a block's tag is among it.
 
         They end an element only now if the kept tags between them turned out to be empty.
@@ -343,12 +341,12 @@ class Builder:
         outer = self.stack[-1][0]
         for _, kind, _ in self.pending:
             if outer is not None and outer.name in kind.closes:
-                return self._close_ended()
+                return self._apply_closes()
             block = block or kind.block
             outer = kind
         return block
 
-    def _close_ended(self) -> bool:
+    def _apply_closes(self) -> bool:
         """Close the elements and drop the pending tags that others end."""
         closed_block = False
         pending: list[Event] = []
@@ -358,61 +356,61 @@ class Builder:
                 closed_block |= pending.pop()[1].block
             while not pending and (top := self.stack[-1][0]) and top.name in closes:
                 closed_block |= top.block
-                self._close()
+                self._write_end_tag()
             pending.append(event)
         self.pending[:] = pending
-        if self.pre:
+        if self.pre_depth:
             kinds = [top for top, _, _ in self.stack[1:]] + [kind for _, kind, _ in pending]
-            self.pre = sum(each.name == "pre" for each in kinds)
+            self.pre_depth = sum(each.name == "pre" for each in kinds)
         if closed_block:
             self.space = self.space or " "
             self.after_block = self.after_block or self.tokens[-1] in BLOCK_TAGS
         return any(kind.block for _, kind, _ in pending)
 
-    def _end(self, kind: TagKind) -> None:
+    def _take_end_tag(self, kind: TagKind) -> None:
         """Take the end tag of a kept element."""
         if self.pending and self.pending[-1][1] is kind:
             self.pending.pop()
             if kind.block:
                 self.space = " "
         elif not self.pending and self.stack[-1][0] is kind:
-            self._close()
+            self._write_end_tag()
             if kind.block:
                 self.space, self.after_block = "", True
         else:  # it was ended by another one
             if kind.block:
                 self.space = " "
             return
-        self.pre -= kind.name == "pre"
+        self.pre_depth -= kind.name == "pre"
 
-    def _end_open(self, kind: TagKind) -> None:
+    def _end_unclosed(self, kind: TagKind) -> None:
         """End open tags that a start tag ends, and the parser leaves open."""
         while (inner := self.pending[-1][1] if self.pending else self.stack[-1][0]) is not None:
-            if inner.name not in kind.ends:
+            if inner.name not in kind.unclosed:
                 return
-            self._end(inner)
+            self._take_end_tag(inner)
 
-    def _close(self) -> None:
+    def _write_end_tag(self) -> None:
         """Write the end tag of the innermost element."""
         kind, start, direct = self.stack.pop()
         if direct:
             self.elements.append((start, len(self.tokens)))
-        self.tokens.append(kind.end)
+        self.tokens.append(kind.end_tag)
 
     def _other(self, stream: Iterator[Any], event: Event) -> None:
         """Take a tag that is not kept."""
         code, kind, separator = event
-        if code is BREAK_LINE and self.pre:
+        if code is BREAK_LINE and self.pre_depth:
             self.space += "\n"
             return
         if code is START_SILENT:
             _skip(stream, (START_SILENT, END_SILENT))
         elif code is START_DRAWING:
-            self.drawings += 1
+            self.svg_depth += 1
         elif code is END_DRAWING:
-            self.drawings -= 1
+            self.svg_depth -= 1
         elif code is END_AND_SEPARATE:
-            self._end_open(kind)
+            self._end_unclosed(kind)
         if not self.space:
             self.space = separator
 
