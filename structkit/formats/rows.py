@@ -50,7 +50,7 @@ class JsonRows(Records):
 
 
 class _LineRows:
-    """Rows that are cut out of lines; `units` yields the first line and the bytes of each.
+    """Rows cut out of lines; `raw_rows` yields the number of the first line and the bytes of each.
 
     A row that is too long for memory ends the work, because what follows may be part of it.
     """
@@ -61,20 +61,20 @@ class _LineRows:
         self.raw = b""
         self.count = 0
         self._line = 0
-        self._rest = self._every()
+        self._rest = self._all_raw_rows()
 
     def __iter__(self) -> Iterator[Row]:
         for self._line, self.raw in self._rest:  # noqa: B020 the place stays known
             self.count += 1
             yield self.parse(_decode(self.raw))
 
-    def _every(self) -> Iterator[tuple[int, bytes]]:
+    def _all_raw_rows(self) -> Iterator[tuple[int, bytes]]:
         for name in self.files:
             self.lines, is_done = Lines([name]), self.lines.is_done
             self.lines.is_done = is_done
-            yield from self.units(self.lines)
+            yield from self.raw_rows(self.lines)
 
-    def units(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
+    def raw_rows(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
         for line in lines:
             if not line.isspace():
                 yield lines.line, line
@@ -120,20 +120,21 @@ class DelimitedRows(_LineRows):
     def __init__(self, files: Sequence[str], delimiter: str, nulls: bool = False) -> None:
         self.delimiter, self.nulls = delimiter, nulls
         # a cell as it is written, after the one before it
-        self.written = re.compile(rf'(?:\A|{delimiter})("[^"]*(?:""[^"]*)*"|[^{delimiter}]*)')
+        self.cell_pattern = re.compile(rf'(?:\A|{delimiter})("[^"]*(?:""[^"]*)*"|[^{delimiter}]*)')
         self.header: list[str] = []
         self.is_open = False  # in the middle of a row
         self.cells: list[str] | csv.Error = []
         super().__init__(files)
 
-    def units(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
+    def raw_rows(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
         numbered_lines = ((lines.line, line) for line in lines)
         read: list[tuple[int, bytes]] = []
         unread: deque[tuple[int, bytes]] = deque()  # lines after a quote that nothing closes
         self.header = []
 
         def next_text() -> str | None:
-            if numbered := unread.popleft() if unread else next(numbered_lines, None):
+            numbered = unread.popleft() if unread else next(numbered_lines, None)
+            if numbered:
                 read.append(numbered)
                 return numbered[1].decode("utf-8", "replace")
             return None
@@ -179,7 +180,7 @@ class DelimitedRows(_LineRows):
             )
         values: Sequence[str | None] = self.cells
         if "" in values:
-            written = self.written.findall(text) if '""' in text else values
+            written = self.cell_pattern.findall(text) if '""' in text else values
             values = [
                 None if cell == "" and source != '""' else cell
                 for cell, source in zip(values, written, strict=True)
@@ -203,7 +204,7 @@ def _header(cells: list[str] | csv.Error, raw: bytes) -> list[str]:
 class BracketRows(_LineRows):
     """Trees in brackets, over as many lines as they take."""
 
-    def units(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
+    def raw_rows(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
         first, depth, tree = 0, 0, bytearray()
         most = max_record_bytes()
         for line in lines:
@@ -235,7 +236,7 @@ class RowOutput(Output):
         self.write(head)
 
     def add(self, row: Row) -> None:
-        """Write a row. Errors: one without a place is the row's, others the output's."""
+        """Write a row. Errors without a place concern the row, others the output."""
         self.write(self.encode(row))
 
 
@@ -322,7 +323,7 @@ class ParquetOutput(RowOutput):
 
     def __exit__(self, kind: Any, *_: Any) -> None:
         if self.writer is not None:
-            self.writer.close()  # of itself it would write to the closed file
+            self.writer.close()  # its destructor would write to the closed file
         super().__exit__(kind, *_)
 
     def _flush(self) -> None:
