@@ -181,7 +181,7 @@ class AsciiDocPage(Page):
             after_blank = row > 0 and not self.lines[row - 1].strip()
             is_over = has_text and after_blank and line.strip() and not IN_LIST.match(line)
             if is_open and (term or is_over):
-                entries[-1].end = entries[-1].explained = min(entries[-1].end, row)
+                entries[-1].end = entries[-1].explained_at = min(entries[-1].end, row)
                 is_open = False
             if term:
                 end = ends[bisect_right(ends, row)]

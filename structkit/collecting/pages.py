@@ -35,10 +35,10 @@ MAX_GLOSSARY_DEPTH = 2  # lists in lists: methods of a class, but not their para
 MAX_LISTED_CHARACTERS = 1_500  # of definitions; if a section has more, each becomes a record
 MAX_HEADING_CHARACTERS = 500  # of the headings, or a caption, that each row of a table repeats
 HEADING_TAG = re.compile("</?h[1-6]", re.I)
-# of Markdown: the tokens whose content is seen, and the tag in one
+# Markdown's tokens with visible content, and the tag in one
 VISIBLE_TOKENS = ("text", "code_inline", "image")
 TAG_NAME = re.compile(r"</?([a-z][^\s/>]*)", re.I)
-# … how an item of a list begins that explains a term or an option, and what marks this up
+# … the term or option that an item of a list explains, and its markup
 MARKED_TERM = r"(?:`[^`]+`|\*\*[^*]+\*\*|__[^_]+__)"
 TERM = re.compile(rf"{MARKED_TERM}(?:(?:[\s,/|]|or\b)+{MARKED_TERM})*")
 TERM_MARKUP = re.compile(r"[`*]|__")
@@ -61,13 +61,12 @@ class Heading:
 class GlossaryEntry:
     """Terms and their explanation.
 
-    `explained` is where the explanation starts; it is `end` if there is none. `term` is empty where
-    it is the text before that.
+    `explained_at` is `end` if there is none. `term` is empty where it is the text before it.
     """
 
     start: int
     end: int
-    explained: int
+    explained_at: int
     term: str = ""
     inner: list[GlossaryEntry] = field(default_factory=list)
 
@@ -77,7 +76,7 @@ def definitions(tags: Sequence[Tag], length: int) -> list[GlossaryEntry]:
 
     >>> from structkit.structure.html.markup import tags
     >>> page = "<dl><dt>-v<dt>--verbose<dd>Say more.<dt>-q<dd>Say less.</dl>"
-    >>> [page[each.start : each.explained] for each in definitions(list(tags(page)), len(page))]
+    >>> [page[each.start : each.explained_at] for each in definitions(list(tags(page)), len(page))]
     ['<dt>-v<dt>--verbose', '<dt>-q']
     """
     entries: list[GlossaryEntry] = []
@@ -94,10 +93,10 @@ def definitions(tags: Sequence[Tag], length: int) -> list[GlossaryEntry]:
             for each in lists:
                 _end_entry(each, tag.start)
             lists.clear()
-        elif tag.name == "dd" and last and last.explained == length:
-            last.explained = tag.start
+        elif tag.name == "dd" and last and last.explained_at == length:
+            last.explained_at = tag.start
         elif tag.name == "dt" and len(lists) <= MAX_GLOSSARY_DEPTH:
-            if last and last.explained == length:
+            if last and last.explained_at == length:
                 continue  # another term of the same
             _end_entry(last, tag.start)
             lists[-1] = new = GlossaryEntry(tag.start, length, length)
@@ -109,7 +108,7 @@ def definitions(tags: Sequence[Tag], length: int) -> list[GlossaryEntry]:
 def _end_entry(definition: GlossaryEntry | None, at: int) -> None:
     if definition:
         definition.end = at
-        definition.explained = min(definition.explained, at)
+        definition.explained_at = min(definition.explained_at, at)
 
 
 class SectionPart(NamedTuple):
@@ -149,13 +148,13 @@ class Page:
         first, end = self._extent
         headings = [Heading(0, "", first, ""), *self.headings]
         starts = [*(heading.start for heading in headings), end]
-        cuts = [bisect_left(self._glossary, place, key=BY_START) for place in starts]
-        for heading, path, place, cut in zip(
-            headings, self._paths, pairwise(starts), pairwise(cuts), strict=True
+        entry_numbers = [bisect_left(self._glossary, start, key=BY_START) for start in starts]
+        for heading, path, span, entries in zip(
+            headings, self._paths, pairwise(starts), pairwise(entry_numbers), strict=True
         ):
             name = heading.anchor or (slug(path[-1]) if path else TOP_SECTION)
-            inside = self._glossary[slice(*cut)]
-            for part in self._split(SectionPart(*place, path, name, heading.anchor, inside)):
+            inside = self._glossary[slice(*entries)]
+            for part in self._split(SectionPart(*span, path, name, heading.anchor, inside)):
                 text = self._between(part.start, part.end)
                 if text.strip():
                     lines, content = self._part_content(part, text)
@@ -165,8 +164,8 @@ class Page:
 
     def _split(self, section: SectionPart) -> Iterator[SectionPart]:
         """Yield the parts of a section: its definitions, if they are long, and the rest."""
-        cuts = ((each.start, each.explained, each.end) for each in section.inner)
-        size = sum(len(self._between(*place)) for each in cuts for place in pairwise(each))
+        bounds = ((entry.start, entry.explained_at, entry.end) for entry in section.inner)
+        size = sum(len(self._between(*span)) for entry in bounds for span in pairwise(entry))
         if size <= MAX_LISTED_CHARACTERS:
             yield section
             return
@@ -181,8 +180,8 @@ class Page:
         """Yield the rows of tables, without header rows; a text is headings, caption and cells."""
         for number, table in enumerate(self._tables(), 1):
             heading = table.heading[:MAX_HEADING_CHARACTERS]
-            for place, text in table.texts():
-                row = table.rows[place - 1]
+            for row_number, text in table.texts():
+                row = table.rows[row_number - 1]
                 number_above = bisect_right(self.headings, row.start, key=BY_START)
                 path = self._paths[number_above]
                 above = [" > ".join(path)[-MAX_HEADING_CHARACTERS:], heading]
@@ -193,7 +192,7 @@ class Page:
                     **({"xpath": row.xpath} if row.xpath else {}),
                     "text": "\n".join(filter(None, [*above, text])),
                 }
-                yield f"t{number}r{place}", record
+                yield f"t{number}r{row_number}", record
 
     def sentences(self) -> Iterator[Record]:
         """Yield the sentences of the text, or of each paragraph, list item, cell …"""
@@ -219,7 +218,7 @@ class Page:
 
     @cached_property
     def _paths(self) -> list[list[str]]:
-        """The texts of each heading and the ones above it; first, of what is above all, none."""
+        """For each heading the texts of those above it and its own; first, none for the top."""
         paths: list[list[str]] = [[]]
         above: list[Heading] = []
         for heading in self.headings:
@@ -300,9 +299,9 @@ class HtmlPage(Page):
         return definitions(self._tags, len(self.source))
 
     def _definition(self, around: SectionPart, entry: GlossaryEntry) -> SectionPart:
-        term = self._between(entry.start, entry.explained)
+        term = self._between(entry.start, entry.explained_at)
         places = [
-            bisect_left(self._tags, at, key=BY_START) for at in (entry.start, entry.explained)
+            bisect_left(self._tags, at, key=BY_START) for at in (entry.start, entry.explained_at)
         ]
         anchor = self._first_anchor(self._tags[slice(*places)])
         path = [*around.path, term]
@@ -346,18 +345,21 @@ class HtmlPage(Page):
         heading_tags = HEADINGS | {f"/{name}" for name in HEADINGS}
         numbers = [number for number, tag in enumerate(self._tags) if tag.name in heading_tags]
         headings: list[Heading] = []
-        for number, end in pairwise([*numbers, len(self._tags)]):
+        for number, next_number in pairwise([*numbers, len(self._tags)]):
             tag = self._tags[number]
             if tag.name not in HEADINGS or number in self._text.unseen:
                 continue
-            last = self._tags[end].start if end < len(self._tags) else len(self.source)
-            if text := self._between(tag.start, last).rstrip(PERMALINK_SIGNS):
-                anchor = self._first_anchor(self._tags[number:end]) or self._anchor_before(number)
+            is_last = next_number == len(self._tags)
+            end = len(self.source) if is_last else self._tags[next_number].start
+            if text := self._between(tag.start, end).rstrip(PERMALINK_SIGNS):
+                anchor = self._first_anchor(self._tags[number:next_number]) or self._anchor_before(
+                    number
+                )
                 headings.append(Heading(int(tag.name[1]), text, tag.start, anchor))
         return headings
 
     def _anchor_before(self, number: int) -> str:
-        """Return the anchor of a section, or an empty element, that the heading begins."""
+        """Return the anchor right before a heading: of its section, or of an empty element."""
         at = self._tags[number].start
         for tag in reversed(self._tags[max(0, number - 4) : number]):
             if self.source[tag.end : at].strip():
