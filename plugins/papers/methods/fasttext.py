@@ -8,6 +8,9 @@ its own, which Ctrl-C ends.
 
 from __future__ import annotations
 
+import ctypes
+import signal
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -29,6 +32,7 @@ from structkit.settings import settings_class
 from ._ngrams import MAX_NGRAM_CHARACTERS, MIN_NGRAM_CHARACTERS, buckets_of
 
 MAX_CONTEXT_WORDS = 10  # maximum words between a word and its context (StrAE, appendix A)
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 # the words, the buckets of their n-grams, and a row for each of both (words + buckets, dim)
 LearnedRows = tuple[list[str], list[int], NDArray[np.float32]]
@@ -105,7 +109,9 @@ def learn(arguments: Record) -> LearnedRows:
 
 
 def _learned(arguments: Record) -> LearnedRows | str:
-    """Return the rows, or the library's error."""
+    """Return the rows, or the library's error. Linux ends it when its parent process is killed."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     try:
         return reached_rows(train_library(arguments), arguments["bucket"])
     except (ValueError, RuntimeError) as error:
