@@ -37,9 +37,13 @@ def matches(expected: str, seen: str) -> bool:
     return re.fullmatch(pattern, seen, re.DOTALL) is not None
 
 
+# or `collect` finds it among the files of a page
+NO_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "1"}
+
+
 def run_session(block: str, folder: Path, **variables: str) -> None:
     """Run the commands of a block, and compare what they print with what is shown."""
-    variables = {"PYTHON": sys.executable, "OMP_NUM_THREADS": "1"} | variables
+    variables = {"PYTHON": sys.executable, "OMP_NUM_THREADS": "1", **NO_BYTECODE} | variables
     for command, expected in commands(block):
         done = subprocess.run(
             ["bash", "-c", PROGRAM + command],

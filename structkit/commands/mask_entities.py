@@ -113,8 +113,7 @@ def mask_entities(record: Record, settings: Settings) -> Record:
     '<extra_id_0> = <extra_id_1> + <extra_id_0>'
     """
     mask_one = _mask_spans if settings.strategy == "span" else _mask_entities
-    with data_errors():  # the record's language
-        masked, target, entities = mask_one(record, settings)
+    masked, target, entities = mask_one(record, settings)
     if not entities and not settings.keep_plain:
         raise UserError(
             "the text holds no entity to mask",
@@ -129,7 +128,8 @@ def _mask_entities(record: Record, settings: Settings) -> Masked:
         if name is None:  # a missing text is reported before a missing language
             _text_to_mask(record, settings, ("code",))
         name = text_field(record, "language", f"name it with {flag('language')}")
-    language = settings.language_named(name)
+    with data_errors():  # the record's language
+        language = settings.language_named(name)
     text = _text_to_mask(record, settings, language.fields)
     spans = check_spans(language.entities(text, record), text, language)
     only = None
