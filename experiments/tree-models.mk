@@ -40,29 +40,32 @@ $(STRAE)/held-%.jsonl: $(STRAE)/train-%.jsonl
 	$(STRUCTKIT) select -q $< --sample 500 -o $@
 $(STRAE)/piloted-%.jsonl: $(STRAE)/train-%.jsonl $(STRAE)/held-%.jsonl
 	$(STRUCTKIT) select -q $< --not-in $(word 2,$^) -o $@
-# a rate is tried: a name, the records, the rate
+# a rate is tried: a name, the records, the rate, the system
 define modelled-tried
 $(TREE_MODELS)/rate-$(1): $(TREE_MODELS)/tried/$(1)@$(3).model
 $(TREE_MODELS)/tried/$(1)@$(3).model: $(STRAE)/piloted-$(2).jsonl $(STRAE)/held-$(2).jsonl
 	@mkdir -p $$(@D)
-	OMP_NUM_THREADS=1 $$(STRUCTKIT) train $(call kind-of,$(1)) $$< -o $$@ -q --seed 0 $(call starts-as,$(1)) --epochs 1 \
+	OMP_NUM_THREADS=1 $$(STRUCTKIT) train $(call kind-of,$(4)) $$< -o $$@ -q --seed 0 $(call starts-as,$(4)) --epochs 1 \
 	  --learning-rate $(3) --overwrite --validate $$(word 2,$$^) > $$@.json
 endef
-$(foreach each,$(WITH_OBJECTIVE),$(foreach rate,$(MODELLED_RATES),$(eval $(call modelled-tried,$(each),constituency,$(rate)))))
-$(foreach each,$(OVER_TEXT),$(foreach rate,$(or $(TRIED_$(each)),$(MODELLED_RATES)),$(eval $(call modelled-tried,$(each),text,$(rate)))))
-$(patsubst %,$(TREE_MODELS)/rate-%,$(WITH_OBJECTIVE) $(OVER_TEXT)):
+$(foreach each,$(WITH_OBJECTIVE),$(foreach rate,$(MODELLED_RATES),$(eval $(call modelled-tried,$(each),constituency,$(rate),$(each)))))
+$(foreach each,$(OVER_TEXT),$(foreach rate,$(or $(TRIED_$(each)),$(MODELLED_RATES)),$(eval $(call modelled-tried,$(each),text,$(rate),$(each)))))
+# at 0.008, the rate of constituency trees, its loss is NaN
+OWN_RATE := strae-c-right-branching
+$(foreach rate,0.0005 0.001 0.002 0.004,$(eval $(call modelled-tried,$(OWN_RATE),right-branching,$(rate),strae-c)))
+$(patsubst %,$(TREE_MODELS)/rate-%,$(WITH_OBJECTIVE) $(OVER_TEXT) $(OWN_RATE)):
 	$(LOWEST)
 
 STRAE_ROWS := $(TREE_MODELS)/rows
 STRAE_TRAINED := $(TREE_MODELS)/trained
-# a model: its name, records, and the name of its rate
+# a model: its name, records, system, and the name of its rate
 define modelled
-$(call strae-model,models/$(1),$(call kind-of,$(3)),$(2),$(call starts-as,$(3)) --learning-rate $$$$(cat $(TREE_MODELS)/rate-$(3)))
-$(SEEDS:%=$(TREE_MODELS)/$(1)@%.model): $(TREE_MODELS)/rate-$(3)
+$(call strae-model,models/$(1),$(call kind-of,$(3)),$(2),$(call starts-as,$(3)) --learning-rate $$$$(cat $(TREE_MODELS)/rate-$(4)))
+$(SEEDS:%=$(TREE_MODELS)/$(1)@%.model): $(TREE_MODELS)/rate-$(4)
 endef
-$(foreach each,$(WITH_OBJECTIVE),$(eval $(call modelled,$(each),constituency,$(each))) \
-  $(foreach shape,$(OTHER_SHAPES),$(eval $(call modelled,$(each)-$(shape),$(shape),$(each)))))
-$(foreach each,$(OVER_TEXT),$(eval $(call modelled,$(each),text,$(each))))
+$(foreach each,$(WITH_OBJECTIVE),$(eval $(call modelled,$(each),constituency,$(each),$(each))) \
+  $(foreach shape,$(OTHER_SHAPES),$(eval $(call modelled,$(each)-$(shape),$(shape),$(each),$(or $(filter $(OWN_RATE),$(each)-$(shape)),$(each))))))
+$(foreach each,$(OVER_TEXT),$(eval $(call modelled,$(each),text,$(each),$(each))))
 $(call strae-model,models/strae-untrained,strae,constituency,$(SUM) --max-steps 0)
 $(foreach each,iornn tree-lstm,$(call strae-model,models/$(each)-untrained,$(each),constituency,$(FAST) --max-steps 0))
 
