@@ -51,9 +51,9 @@ endef
 $(foreach each,$(WITH_OBJECTIVE),$(foreach rate,$(MODELLED_RATES),$(eval $(call modelled-tried,$(each),constituency,$(rate),$(each)))))
 $(foreach each,$(OVER_TEXT),$(foreach rate,$(or $(TRIED_$(each)),$(MODELLED_RATES)),$(eval $(call modelled-tried,$(each),text,$(rate),$(each)))))
 # at 0.008, the rate of constituency trees, its loss is NaN
-OWN_RATE := strae-c-right-branching
-$(foreach rate,0.0005 0.001 0.002 0.004,$(eval $(call modelled-tried,$(OWN_RATE),right-branching,$(rate),strae-c)))
-$(patsubst %,$(TREE_MODELS)/rate-%,$(WITH_OBJECTIVE) $(OVER_TEXT) $(OWN_RATE)):
+RATED_SHAPES := strae-c-right-branching
+$(foreach rate,0.0005 0.001 0.002 0.004,$(eval $(call modelled-tried,$(RATED_SHAPES),right-branching,$(rate),strae-c)))
+$(patsubst %,$(TREE_MODELS)/rate-%,$(WITH_OBJECTIVE) $(OVER_TEXT) $(RATED_SHAPES)):
 	$(LOWEST)
 
 STRAE_ROWS := $(TREE_MODELS)/rows
@@ -64,7 +64,7 @@ $(call strae-model,models/$(1),$(call kind-of,$(3)),$(2),$(call starts-as,$(3)) 
 $(SEEDS:%=$(TREE_MODELS)/$(1)@%.model): $(TREE_MODELS)/rate-$(4)
 endef
 $(foreach each,$(WITH_OBJECTIVE),$(eval $(call modelled,$(each),constituency,$(each),$(each))) \
-  $(foreach shape,$(OTHER_SHAPES),$(eval $(call modelled,$(each)-$(shape),$(shape),$(each),$(or $(filter $(OWN_RATE),$(each)-$(shape)),$(each))))))
+  $(foreach shape,$(OTHER_SHAPES),$(eval $(call modelled,$(each)-$(shape),$(shape),$(each),$(or $(filter $(RATED_SHAPES),$(each)-$(shape)),$(each))))))
 $(foreach each,$(OVER_TEXT),$(eval $(call modelled,$(each),text,$(each),$(each))))
 $(call strae-model,models/strae-untrained,strae,constituency,$(SUM) --max-steps 0)
 $(foreach each,iornn tree-lstm,$(call strae-model,models/$(each)-untrained,$(each),constituency,$(FAST) --max-steps 0))
