@@ -48,7 +48,7 @@ $(TREE_MODELS)/tried/$(1)@$(3).model: $(STRAE)/piloted-$(2).jsonl $(STRAE)/held-
 	OMP_NUM_THREADS=1 $$(STRUCTKIT) train $(call kind-of,$(4)) $$< -o $$@ -q --seed 0 $(call starts-as,$(4)) --epochs 1 \
 	  --learning-rate $(3) --overwrite --validate $$(word 2,$$^) > $$@.json
 endef
-$(foreach each,$(WITH_OBJECTIVE),$(foreach rate,$(MODELLED_RATES),$(eval $(call modelled-tried,$(each),constituency,$(rate),$(each)))))
+$(foreach each,$(WITH_OBJECTIVE),$(foreach rate,$(or $(TRIED_$(each)),$(MODELLED_RATES)),$(eval $(call modelled-tried,$(each),constituency,$(rate),$(each)))))
 $(foreach each,$(OVER_TEXT),$(foreach rate,$(or $(TRIED_$(each)),$(MODELLED_RATES)),$(eval $(call modelled-tried,$(each),text,$(rate),$(each)))))
 # at 0.008, the rate of constituency trees, its loss is NaN
 RATED_SHAPES := strae-c-right-branching
