@@ -352,9 +352,8 @@ class HtmlPage(Page):
             is_last = next_number == len(self._tags)
             end = len(self.source) if is_last else self._tags[next_number].start
             if text := self._between(tag.start, end).rstrip(PERMALINK_SIGNS):
-                anchor = self._first_anchor(self._tags[number:next_number]) or self._anchor_before(
-                    number
-                )
+                inside = self._tags[number:next_number]
+                anchor = self._first_anchor(inside) or self._anchor_before(number)
                 headings.append(Heading(int(tag.name[1]), text, tag.start, anchor))
         return headings
 

@@ -383,7 +383,7 @@ Values are wrong
 I computed it in my program, and the value is not that of the book. Please help, it is for my exam.
 
 Traceback (most recent call last):
-  File "/home/me/exam.py", line 1, in <module>
+  File "exam.py", line 1, in <module>
     print(area(-1))
   File "/usr/lib/python3/site-packages/src/shapes.py", line 8, in area
     raise ValueError(radius)

@@ -65,8 +65,8 @@ class Definition:
 
     `whole` is the node with its decorators or `export`; `start` is the first byte, attributes
     included, and `end` the byte after the last one. Rows count from 0: `row` is the first one,
-    `name_row` that of the name, `end_row` the last one. `owner` is the type of a method that is
-    defined outside it.
+    `name_row` the one with the name, `end_row` the last one. `owner` is the type of a method that
+    is defined outside it.
     """
 
     node: tree_sitter.Node

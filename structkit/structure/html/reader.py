@@ -232,7 +232,7 @@ class Builder:
                 if kind.name == "pre":
                     self.pre_depth += 1
                     self.space = ""
-                elif kind.name == "title" and self.svg_depth:  # that of a drawing is not shown
+                elif kind.name == "title" and self.svg_depth:  # a drawing does not show its title
                     self.pending.pop()
                     _skip(stream, (START_KEPT, END_KEPT), kind)
             elif code is END_KEPT:
