@@ -23,7 +23,7 @@ from structkit.structure.html.markdown import FrontMatter, markdown_tokens, rend
 from structkit.structure.html.markup import Tag, attributes, element_content
 from structkit.structure.html.page_text import PageText
 from structkit.structure.html.tables import HtmlTable, TableCell, TableRow, tables
-from structkit.structure.html.tags import HEADINGS, SEPARATORS
+from structkit.structure.html.tags import HEADINGS, SEPARATING_ELEMENTS
 from structkit.structure.html.xpaths import ParserTarget, walk
 from structkit.structure.sentences import sentences
 
@@ -466,5 +466,5 @@ def _token_text(token: Token) -> str:
         return " "
     if token.type == "html_inline":
         tag = TAG_NAME.match(token.content)
-        return " " if tag and tag[1].lower() in SEPARATORS else ""
+        return " " if tag and tag[1].lower() in SEPARATING_ELEMENTS else ""
     return token.content if token.type in VISIBLE_TOKENS else ""

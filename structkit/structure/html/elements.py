@@ -10,9 +10,9 @@ import random
 from collections.abc import Sequence
 
 from structkit.structure.html.markup import SPACES
-from structkit.structure.html.tags import SEPARATORS
+from structkit.structure.html.tags import SEPARATING_ELEMENTS
 
-BLOCK_TAGS = frozenset(f"<{slash}{name}>" for name in SEPARATORS for slash in ("", "/"))
+BLOCK_TAGS = frozenset(f"<{slash}{name}>" for name in SEPARATING_ELEMENTS for slash in ("", "/"))
 # places, among the tokens, of the two tags of an element with its own text
 Element = tuple[int, int]
 

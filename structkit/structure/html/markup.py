@@ -11,7 +11,7 @@ from functools import partial
 from typing import NamedTuple
 
 from structkit.structure import Span
-from structkit.structure.html.tags import HEADINGS, SEPARATORS
+from structkit.structure.html.tags import HEADINGS, SEPARATING_ELEMENTS
 
 SILENT_RAW = frozenset("script style iframe noembed noframes noscript".split())
 # their content is text, a `<` in it included
@@ -50,14 +50,14 @@ CHARACTER_REFERENCE = re.compile(r"&#?\w+;?", re.ASCII)
 BYTE_ORDER_MARK = "\ufeff"
 CDATA_START = "<![CDATA["
 PLACE_MARK = "\x02"  # of our comments; to the parser it is a character like any other
-JOINT = "\u2028"  # white space where a tag separates words; in a text it is rare
+WORD_BREAK = "\u2028"  # white space where a tag separates words; in a text it is rare
 INERT_ELEMENTS = ("template", "noscript")  # the parser takes their content for part of the document
 # tags under another name, which the parser reads as it should
 REPLACED_TAGS = {"/br": "<br>", "shadow-root": "<shadow-root>", "/shadow-root": "</shadow-root>"}
 ONCE_PER_PAGE = frozenset(("html", "head", "body"))  # start tags that the parser drops
 # an end tag, perhaps of a block, that neither a space nor a block's tag follows
 _GLUED = rf"""</(?:[dfhlmnoptuvx] | a[rsdu] | b[lrou] | c[ae] | col | em | i[fmns] | s[euv])[^>]*+>
-    (?=[^\s<] | <(?!!--{PLACE_MARK} | /?(?:{"|".join(sorted(SEPARATORS))})[\s/>]))"""
+    (?=[^\s<] | <(?!!--{PLACE_MARK} | /?(?:{"|".join(sorted(SEPARATING_ELEMENTS))})[\s/>]))"""
 NAME_IN_TAG = re.compile(r"[^\s/<>]+")
 # markup that libxml2 does not read as the standard says, except end tags that it drops
 _RARE = rf"""<(?:
@@ -222,7 +222,7 @@ def repair(html: str) -> str:
 
 def _joint(tag: re.Match[str]) -> str:
     name = NAME_IN_TAG.search(tag[0])
-    return tag[0] + JOINT if name and name[0].lower() in SEPARATORS else tag[0]
+    return tag[0] + WORD_BREAK if name and name[0].lower() in SEPARATING_ELEMENTS else tag[0]
 
 
 def _repaired(html: str) -> Iterator[str]:
@@ -231,7 +231,7 @@ def _repaired(html: str) -> Iterator[str]:
     heading = before = ""  # the heading that is open, the tag before
     for tag in tags(html):
         name = tag.name
-        block = name.removeprefix("/") in SEPARATORS
+        block = name.removeprefix("/") in SEPARATING_ELEMENTS
         if not name and before in INERT_ELEMENTS:
             yield html[at : tag.start]
             at = tag.end
@@ -245,10 +245,10 @@ def _repaired(html: str) -> Iterator[str]:
         elif name in HEADINGS:
             heading = name
         elif heading and name[1:] in HEADINGS:
-            yield f"{html[at : tag.start]}</{heading}>{JOINT}"
+            yield f"{html[at : tag.start]}</{heading}>{WORD_BREAK}"
             heading, at = "", tag.end
         elif block and (name[0] == "/" or name in ONCE_PER_PAGE):
-            yield html[at : tag.end] + JOINT
+            yield html[at : tag.end] + WORD_BREAK
             at = tag.end
         elif tag.opened:
             yield html[at : tag.end - 2]

@@ -11,14 +11,14 @@ from itertools import accumulate
 
 from structkit.structure.html.markup import CDATA_START, RAW_ELEMENTS, attributes, tags
 from structkit.structure.html.tags import (
-    SEPARATORS,
+    SEPARATING_ELEMENTS,
     SILENT_ELEMENTS,
     UNBOUNDED_ELEMENTS,
     VOID_ELEMENTS,
-    is_for_the_eye,
+    is_aria_hidden,
 )
 
-SEPARATING_TAGS = SEPARATORS | {f"/{name}" for name in SEPARATORS}
+SEPARATING_TAGS = SEPARATING_ELEMENTS | {f"/{name}" for name in SEPARATING_ELEMENTS}
 HIDING_ELEMENTS = SILENT_ELEMENTS - RAW_ELEMENTS - {"template"}  # whose content is read as markup
 UNSEEN_SIGN = re.compile(r"<dialog|[\s\"'/](?:aria-)?hidden[\s=/>]", re.I)
 
@@ -84,7 +84,7 @@ class PageText:
                 tag = html[start:end].lower() if some_unseen else ""
                 if name in HIDING_ELEMENTS or (name == "title" and counts["svg"]):
                     hiding = hiding or len(opened)
-                elif "aria-hidden" in tag and is_for_the_eye(
+                elif "aria-hidden" in tag and is_aria_hidden(
                     name, attributes(tag), self.tags[number - 1].name
                 ):
                     hiding = hiding or len(opened)

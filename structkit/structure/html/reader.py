@@ -15,17 +15,17 @@ from lxml import etree
 
 from structkit.structure.html import elements
 from structkit.structure.html.elements import BLOCK_TAGS, Element
-from structkit.structure.html.markup import JOINT, escape, repair
+from structkit.structure.html.markup import WORD_BREAK, escape, repair
 from structkit.structure.html.tags import (
     ENDED_BY_START,
-    SEPARATORS,
+    SEPARATING_ELEMENTS,
     SILENT_ELEMENTS,
     STRUCTURE,
-    is_for_the_eye,
+    is_aria_hidden,
 )
 
 TABLE_CONTAINERS = frozenset(("table", "tbody", "tfoot", "thead", "tr"))  # elements without text
-# this prefix keeps the parser from putting a paragraph around text, and from XHTML's rules
+# without it the parser puts a paragraph around text, and reads XHTML by other rules
 DOCUMENT_PREFIX = b"<html><body>"
 
 
@@ -48,12 +48,12 @@ class Document(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TagKind:
-    """A kind of tag that the variants have; without a name, all others."""
+    """A kind of tag that the variants keep; without a name, all others."""
 
     name: str = ""
     end_tag: str = ""
     block: bool = False
-    closes: frozenset[str] = frozenset()  # elements that cannot hold it: its start tag ends them
+    closes: frozenset[str] = frozenset()  # elements that its start tag ends: they cannot hold it
     unclosed: frozenset[str] = frozenset()  # those of them that the parser leaves open
 
 
@@ -71,7 +71,7 @@ class TagKind:
     END_AND_SEPARATE,  # … and separate words
 ) = range(10)
 OTHER_TAG = TagKind()
-# effect, kind, and tag or separator of a tag; a text is a `str`, or several
+# effect and kind of a tag, and the tag or the separator to write; the events of texts are `str`
 Event = tuple[int, TagKind, str]
 
 
@@ -94,7 +94,8 @@ class Reader:
         parse_html(html, self._target)
         builder = Builder()
         builder.build(self._events)
-        return Document(builder.tokens, builder.elements, "".join(builder.texts)[1:])
+        text = "".join(builder.texts)[1:]  # without the space before the first one
+        return Document(builder.tokens, builder.elements, text)
 
 
 def _target(
@@ -103,14 +104,14 @@ def _target(
     end_of: Callable[[str], Event | None],
 ) -> SimpleNamespace:
     """Return a target of lxml's parser; functions in a closure are its fastest way to Python."""
-    before = ""  # the tag before
-    hidden_depth = 0  # open elements, from the hidden one inward
+    before = ""  # the name of the start tag before, unless an end tag came since
+    hidden_depth = 0  # how many elements are open, from a hidden one inward
 
     def start(name: str, attributes: Mapping[str, str]) -> None:
         nonlocal before, hidden_depth
         if hidden_depth:
             hidden_depth += 1
-        elif "aria-hidden" in attributes and is_for_the_eye(name, attributes, before):
+        elif "aria-hidden" in attributes and is_aria_hidden(name, attributes, before):
             hidden_depth = 1
             add((START_SILENT, OTHER_TAG, ""))
         elif (event := start_of(name)) is not None:
@@ -142,19 +143,20 @@ def events_of(keep: tuple[str, ...]) -> tuple[dict[str, Event], dict[str, Event]
     """Return the events of start tags and of end tags, by name, for the kept tags."""
     starts: dict[str, Event] = {}
     ends: dict[str, Event] = {}
-    for name in SEPARATORS:
+    for name in SEPARATING_ELEMENTS:
         starts[name] = ends[name] = SEPARATE, OTHER_TAG, " "
     for name in SILENT_ELEMENTS:
-        starts[name] = START_SILENT, OTHER_TAG, " " if name in SEPARATORS else ""
+        starts[name] = START_SILENT, OTHER_TAG, (" " if name in SEPARATING_ELEMENTS else "")
         ends[name] = END_SILENT, OTHER_TAG, ""
-    for name, left in left_open().items():
-        starts[name] = END_AND_SEPARATE, TagKind(unclosed=left), " "
+    for name, unclosed in left_open().items():
+        starts[name] = END_AND_SEPARATE, TagKind(unclosed=unclosed), " "
     starts["br"] = BREAK_LINE, OTHER_TAG, " "
-    starts["svg"], ends["svg"] = (START_DRAWING, OTHER_TAG, " "), (END_DRAWING, OTHER_TAG, " ")
+    starts["svg"] = START_DRAWING, OTHER_TAG, " "
+    ends["svg"] = END_DRAWING, OTHER_TAG, " "
     for name, closes in closed_by(keep, keep).items():
-        left = left_open().get(name, frozenset())
-        kind = TagKind(name, f"</{name}>", name in SEPARATORS, closes | left, left)
-        starts[name] = END_AND_START if left else START_KEPT, kind, f"<{name}>"
+        unclosed = left_open().get(name, frozenset())
+        kind = TagKind(name, f"</{name}>", name in SEPARATING_ELEMENTS, closes | unclosed, unclosed)
+        starts[name] = (END_AND_START if unclosed else START_KEPT), kind, f"<{name}>"
         ends[name] = END_KEPT, kind, kind.end_tag
     return starts, ends
 
@@ -163,8 +165,8 @@ def events_of(keep: tuple[str, ...]) -> tuple[dict[str, Event], dict[str, Event]
 def closed_by(names: tuple[str, ...], outer: tuple[str, ...]) -> dict[str, frozenset[str]]:
     """Return for each tag the outer ones that its start tag ends.
 
-    Written text obeys these rules, so it is read as it was written. The parser itself is
-    asked, because its versions differ.
+    A document that obeys these rules is read as it was written. They differ by the parser's
+    version, so a document with each tag in each outer one shows them.
 
     >>> sorted(closed_by(("div",), ("b", "div", "p"))["div"])
     ['p']
@@ -173,15 +175,15 @@ def closed_by(names: tuple[str, ...], outer: tuple[str, ...]) -> dict[str, froze
     text = "".join(f"<{a}><{b}>{a} {b}</{b}></{a}>" for a in outer for b in names)
     for element in parse_html(text).iter():
         around, _, inside = (element.text or "").partition(" ")
-        known = around in outer and inside in closed
-        if known and (around, inside) != (element.getparent().tag, element.tag):
+        is_pair = around in outer and inside in closed
+        if is_pair and (around, inside) != (element.getparent().tag, element.tag):
             closed[inside].add(around)
-    return {name: frozenset(each) for name, each in closed.items()}
+    return {name: frozenset(ended) for name, ended in closed.items()}
 
 
 @cache
 def left_open() -> dict[str, frozenset[str]]:
-    """Return for each tag what its start tag ends in the standard, and the parser leaves open.
+    """Return for each tag the elements that it ends by the standard, and the parser leaves open.
 
     >>> left_open()["section"]
     frozenset({'p'})
@@ -195,22 +197,23 @@ def left_open() -> dict[str, frozenset[str]]:
 class Builder:
     """Builder of a document from its events.
 
-    `tokens` are its tags and texts, `elements` the places among them of elements with their own
-    text, `texts` the parts of its plain text, each after a space, if one separates it.
+    `tokens` are its tags and texts. `elements` has the places among them of elements with text of
+    their own. `texts` are the parts of its plain text, and the spaces before them.
     """
 
     def __init__(self) -> None:
         self.tokens: list[str] = []
         self.elements: list[Element] = []
         self.texts: list[str] = []
-        # start tags that are written when text follows: elements without any leave nothing
+        # open start tags that are written before the next text: an element without text is dropped
         self.pending: list[Event] = []
-        # elements whose start tag is written: which, where, and whether they have text of their own
+        # open elements with a written start tag: its kind, its place among the tokens, and whether
+        # the element has text of its own
         self.stack: list[list[Any]] = [[None, 0, False]]
         self.space = ""  # separator before the next text
-        self.after_block = True  # whether a block's tag separates already
-        self.pre_depth = self.svg_depth = 0  # depth of <pre> and <svg>
-        # how many tokens, and pending tags, were there after a text in a table
+        self.after_block = True  # whether a block's tag, or the start, separates it already
+        self.pre_depth = self.svg_depth = 0  # how many <pre> and <svg> are open
+        # the numbers of tokens and of pending tags after the last text in a table
         self.after_table_text = 0, 0
 
     def build(self, events: list[Any]) -> None:
@@ -220,46 +223,43 @@ class Builder:
         for event in stream:
             if event.__class__ is str:
                 if self.pre_depth:
-                    self._preformatted(event)
+                    self._take_preformatted(event)
                 elif event.isspace():
                     self.space = " "
                 else:
-                    self._text(event)
+                    self._take_text(event)
                 continue
-            code, kind, _ = event
-            if code is START_KEPT:
+            effect, kind, _ = event
+            if effect is START_KEPT:
                 add(event)
                 if kind.name == "pre":
                     self.pre_depth += 1
                     self.space = ""
                 elif kind.name == "title" and self.svg_depth:  # a drawing does not show its title
                     self.pending.pop()
-                    _skip(stream, (START_KEPT, END_KEPT), kind)
-            elif code is END_KEPT:
+                    _skip(stream, START_KEPT, END_KEPT, kind)
+            elif effect is END_KEPT:
                 self._take_end_tag(kind)
-            elif code is END_AND_START:
+            elif effect is END_AND_START:
                 self._end_unclosed(kind)
                 add(event)
             else:
-                self._other(stream, event)
+                self._take_other_tag(stream, event)
         while len(self.stack) > 1:
             self._write_end_tag()
 
-    def _text(self, text: str) -> None:
+    def _take_text(self, text: str) -> None:
         """Take a text in which any white space is one space."""
         line = " ".join(text.split())
-        after = ""
-        if len(line) != len(text):
-            if line[0] != text[0]:
-                self.space = " "
-            after = "" if line[-1] == text[-1] else " "
-        self._write(line, line, after)
+        if line[0] != text[0]:
+            self.space = " "
+        self._write(line, line, "" if line[-1] == text[-1] else " ")
 
-    def _preformatted(self, text: str) -> None:
+    def _take_preformatted(self, text: str) -> None:
         """Take a text whose spaces and line ends count."""
         if self.pending or self.space or self.after_block:
-            text = text.removeprefix(JOINT)  # a block's tag is between already
-        text = text.replace("\r", "\n").replace(JOINT, " ")
+            text = text.removeprefix(WORD_BREAK)  # something else separates the text
+        text = text.replace("\r", "\n").replace(WORD_BREAK, " ")
         line = text.strip()
         if not line:
             self.space += text
@@ -269,7 +269,10 @@ class Builder:
         self._write(line, " ".join(line.split()), text[start + len(line) :])
 
     def _write(self, line: str, words: str, after: str) -> None:
-        """Write a text after what is pending; `after` separates the next text from it."""
+        """Write a text, as token and as plain `words`, after the pending tags.
+
+        `after` is the white space at its end.
+        """
         table = self._take_pending_table()
         if self.pending:
             self._write_tags()
@@ -288,14 +291,14 @@ class Builder:
             self.after_table_text = len(self.tokens), len(self.pending)
 
     def _take_pending_table(self) -> list[Event]:
-        """Take a pending table, without cells, from the tags: a text in it is put before it.
+        """Remove a table without cells from the pending tags, and return its tags.
 
-        This is foster parenting of the HTML standard (section 13.2.6.1).
+        A text in it is written before it: foster parenting of the HTML standard (13.2.6.1).
         """
         for number in range(len(self.pending) - 1, -1, -1):
             name = self.pending[number][1].name
             if name == "table":
-                # its tags separate
+                # its tags separate the text from the last one, unless that was in the table, too
                 if self.after_table_text != (len(self.tokens), len(self.pending)):
                     self.space = self.space or " "
                 table = self.pending[number:]
@@ -306,36 +309,36 @@ class Builder:
         return []
 
     def _write_space(self) -> None:
-        """Write the separator between a text and the last one, if no block does."""
+        """Write the white space before a text; outside <pre>, none after a block's tag."""
         if self.pre_depth:
             self.tokens.append(self.space)
         elif not self.after_block:
             self.tokens.append(" ")
 
     def _write_tags(self) -> None:
-        """Write the tags that are pending; a block among them separates the text from the last."""
+        """Write the pending tags, and the white space before a text."""
         block = self._close_before_pending()
         if self.space and not block:
             self._write_space()
         # a line end at the start of <pre> is not part of its text
-        inside = self.space.lstrip("\n") if self.pre_depth else ""
-        depth = sum(kind.name == "pre" for _, kind, _ in self.pending) if inside else 0
+        indent = self.space.lstrip("\n") if self.pre_depth else ""
+        pre_tags = sum(kind.name == "pre" for _, kind, _ in self.pending) if indent else 0
         tokens, stack = self.tokens, self.stack
         for _, kind, tag in self.pending:
             stack.append([kind, len(tokens), False])
             tokens.append(tag)
-            if depth and kind.name == "pre":
-                depth -= 1
-                if not depth:  # the innermost one
-                    tokens.append(inside)
+            if pre_tags and kind.name == "pre":
+                pre_tags -= 1
+                if not pre_tags:  # the innermost one
+                    tokens.append(indent)
         self.pending.clear()
         if block:
             self.space = " "
 
     def _close_before_pending(self) -> bool:
-        """Close what the pending tags end, and return whether a block's tag is among it.
+        """Close what the pending tags end, and return whether a block is among the pending tags.
 
-        They end an element only now if the kept tags between them turned out to be empty.
+        They end an open element only if an element between them was dropped for want of text.
         """
         block = False
         outer = self.stack[-1][0]
@@ -347,7 +350,7 @@ class Builder:
         return block
 
     def _apply_closes(self) -> bool:
-        """Close the elements and drop the pending tags that others end."""
+        """Close the elements, and drop the pending tags, that a later pending tag ends."""
         closed_block = False
         pending: list[Event] = []
         for event in self.pending:
@@ -358,7 +361,7 @@ class Builder:
                 closed_block |= top.block
                 self._write_end_tag()
             pending.append(event)
-        self.pending[:] = pending
+        self.pending[:] = pending  # `build` adds to this list
         if self.pre_depth:
             kinds = [top for top, _, _ in self.stack[1:]] + [kind for _, kind, _ in pending]
             self.pre_depth = sum(each.name == "pre" for each in kinds)
@@ -384,7 +387,7 @@ class Builder:
         self.pre_depth -= kind.name == "pre"
 
     def _end_unclosed(self, kind: TagKind) -> None:
-        """End open tags that a start tag ends, and the parser leaves open."""
+        """End the elements that a start tag ends, and the parser leaves open."""
         while (inner := self.pending[-1][1] if self.pending else self.stack[-1][0]) is not None:
             if inner.name not in kind.unclosed:
                 return
@@ -392,34 +395,34 @@ class Builder:
 
     def _write_end_tag(self) -> None:
         """Write the end tag of the innermost element."""
-        kind, start, direct = self.stack.pop()
-        if direct:
+        kind, start, has_text = self.stack.pop()
+        if has_text:
             self.elements.append((start, len(self.tokens)))
         self.tokens.append(kind.end_tag)
 
-    def _other(self, stream: Iterator[Any], event: Event) -> None:
+    def _take_other_tag(self, stream: Iterator[Any], event: Event) -> None:
         """Take a tag that is not kept."""
-        code, kind, separator = event
-        if code is BREAK_LINE and self.pre_depth:
+        effect, kind, separator = event
+        if effect is BREAK_LINE and self.pre_depth:
             self.space += "\n"
             return
-        if code is START_SILENT:
-            _skip(stream, (START_SILENT, END_SILENT))
-        elif code is START_DRAWING:
+        if effect is START_SILENT:
+            _skip(stream, START_SILENT, END_SILENT)
+        elif effect is START_DRAWING:
             self.svg_depth += 1
-        elif code is END_DRAWING:
+        elif effect is END_DRAWING:
             self.svg_depth -= 1
-        elif code is END_AND_SEPARATE:
+        elif effect is END_AND_SEPARATE:
             self._end_unclosed(kind)
         if not self.space:
             self.space = separator
 
 
-def _skip(stream: Iterator[Any], codes: tuple[int, int], kind: TagKind | None = None) -> None:
-    """Take the events of an element that is open, up to its end."""
+def _skip(stream: Iterator[Any], start: int, end: int, kind: TagKind | None = None) -> None:
+    """Drop the events of an open element, up to its end; `start` and `end` are tags' effects."""
     depth = 1
     for event in stream:
         if event.__class__ is not str and (kind is None or event[1] is kind):
-            depth += (event[0] == codes[0]) - (event[0] == codes[1])
+            depth += (event[0] == start) - (event[0] == end)
             if not depth:
                 return

@@ -9,7 +9,7 @@ from structkit.errors import flag, wrong_usage
 
 # tags that a browser starts on a new line or cell (HTML standard, section 15.3), and those that it
 # draws as a box within a line: words at the two sides are not one word
-SEPARATORS = frozenset(
+SEPARATING_ELEMENTS = frozenset(
     """
         address article aside audio blockquote body br button canvas caption center col colgroup
         dd details dialog dir div dl dt embed fieldset figcaption figure footer foreignobject form
@@ -81,12 +81,12 @@ TAG_SETS = {
 }
 
 
-def is_for_the_eye(name: str, attributes: Mapping[str, str], before: str) -> bool:
+def is_aria_hidden(name: str, attributes: Mapping[str, str], before: str) -> bool:
     """Return whether an element within a line is hidden from those who hear the page.
 
     `before` is the tag before it: `span` if a formula of KaTeX has no MathML.
     """
-    if attributes.get("aria-hidden") != "true" or name in SEPARATORS | UNBOUNDED_ELEMENTS:
+    if attributes.get("aria-hidden") != "true" or name in SEPARATING_ELEMENTS | UNBOUNDED_ELEMENTS:
         return False
     return before != "span" or "katex-html" not in attributes.get("class", "")
 

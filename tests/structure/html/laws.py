@@ -16,7 +16,7 @@ from structkit.structure.html.elements import BLOCK_TAGS, masked_count
 from structkit.structure.html.reader import Reader
 from structkit.structure.html.tags import (
     NEVER_KEPT,
-    SEPARATORS,
+    SEPARATING_ELEMENTS,
     SILENT_ELEMENTS,
     STRUCTURE,
     tag_names,
@@ -119,7 +119,7 @@ def words_of_the_standard(html):
             parts.append(node)
         elif isinstance(node.tag, str):
             name = node.tag.rpartition("}")[2].lower()
-            blank = " " if name in SEPARATORS else ""
+            blank = " " if name in SEPARATING_ELEMENTS else ""
             drawing = node.tag.startswith("{http://www.w3.org/2000/svg}")
             parts.append(blank)
             if name in SILENT_ELEMENTS or (name == "title" and drawing):

@@ -12,7 +12,7 @@ from structkit.structure.html.page_text import PageText
 from structkit.structure.html.reader import Builder, Document, Reader
 from structkit.structure.html.tags import (
     ENDED_BY_START,
-    SEPARATORS,
+    SEPARATING_ELEMENTS,
     SILENT_ELEMENTS,
     STRUCTURE,
     tag_names,
@@ -32,7 +32,7 @@ OTHERS = SILENT_ELEMENTS | {
     "frameset",
     "select",
 }
-BLOCKS = sorted(SEPARATORS - OTHERS)
+BLOCKS = sorted(SEPARATING_ELEMENTS - OTHERS)
 INLINE = ("b", "a", "span", "wbr", "rt", "rp", "label", "x-y", "unknown")
 
 
