@@ -133,7 +133,7 @@ def preprocess(data: bytes, more: Sequence[re.Pattern[bytes]] = ()) -> Prepared:
     >>> preprocess(b"class A {\n  Q_OBJECT\npublic:\n};").data
     b'class A {\n          \npublic:\n};'
     >>> preprocess(b'TEST(Suite, Name) {}')
-    Prepared(data=b'T ff(           ) {}', names={2: ('Suite', 'Name')})
+    Prepared(data=b'T ff(           ) {}', macro_names={2: ('Suite', 'Name')})
     """
     plain = COMMENT_OR_STRING.sub(_fill, data)
     directives = list(DIRECTIVE.finditer(plain))

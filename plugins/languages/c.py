@@ -6,11 +6,11 @@ a type looks like a variable. The body of a macro is raw text: nothing in it is 
 
 import tree_sitter_c
 
-from structkit.structure.code import CodeLanguage, grammar_of, named_scopes, words
+from structkit.structure.code import CodeLanguage, grammar_of, keywords_of, named_scopes
 
 from . import _preprocessor
 
-KEYWORDS = words(tree_sitter_c.language(), but="asm noreturn offsetof").union(
+KEYWORDS = keywords_of(tree_sitter_c.language(), without="asm noreturn offsetof").union(
     """
     bool char double false float int static_assert true typeof typeof_unqual void _BitInt _Bool
     _Complex _Decimal128 _Decimal32 _Decimal64 _Imaginary _Static_assert _Thread_local

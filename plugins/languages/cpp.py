@@ -14,13 +14,15 @@ from structkit.structure.code import (
     CodeLanguage,
     blank_out,
     grammar_of,
+    keywords_of,
     named_scopes,
-    words,
 )
 
 from . import _preprocessor
 
-KEYWORDS = words(tree_sitter_cpp.language(), but="final noreturn offsetof override restrict").union(
+KEYWORDS = keywords_of(
+    tree_sitter_cpp.language(), without="final noreturn offsetof override restrict"
+).union(
     """
     auto bool char char16_t char32_t char8_t const_cast contract_assert decltype double
     dynamic_cast export false float int noexcept reinterpret_cast static_cast this true typeid

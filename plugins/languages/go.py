@@ -20,10 +20,10 @@ from structkit.structure.code import (
     DocComments,
     Outline,
     grammar_of,
-    words,
+    keywords_of,
 )
 
-KEYWORDS = words(tree_sitter_go.language())
+KEYWORDS = keywords_of(tree_sitter_go.language())
 OPAQUE = (LINE_COMMENT, BLOCK_COMMENT, rb"`[^`]*`?", DOUBLE_QUOTED, SINGLE_QUOTED)
 # for tools: go/doc's, and linters'
 TOOL_DIRECTIVE = r"//(?:[a-z0-9]+:[a-z0-9]|(?:line|extern|export) |nolint\b)"

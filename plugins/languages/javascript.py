@@ -7,13 +7,13 @@ would be inside a class.
 
 import tree_sitter_javascript
 
-from structkit.structure.code import CodeLanguage, words
+from structkit.structure.code import CodeLanguage, keywords_of
 
 from . import _ecmascript
 
 # not here: words that are keywords in some places only (async, get, of, static …)
-KEYWORDS = words(
-    tree_sitter_javascript.language(), but="as async from get meta of set static target using"
+KEYWORDS = keywords_of(
+    tree_sitter_javascript.language(), without="as async from get meta of set static target using"
 ).union("enum false null super this true".split())
 # `name(` at the start that is not a call: the parser checks the rest
 MEMBER = (

@@ -17,12 +17,12 @@ from structkit.structure.code import (
     DocComments,
     Outline,
     grammar_of,
+    keywords_of,
     nested,
     spans_outside,
-    words,
 )
 
-KEYWORDS = words(tree_sitter_ruby.language(), but="i r ri").union(
+KEYWORDS = keywords_of(tree_sitter_ruby.language(), without="i r ri").union(
     "__ENCODING__ __FILE__ __LINE__ defined? false nil self super true".split()
 )
 CODE_IN_STRING = nested(rb"\{", rb"\}", rb"(?:[^{}\"']|%b|%b)*+" % (DOUBLE_QUOTED, SINGLE_QUOTED))

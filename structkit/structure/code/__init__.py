@@ -12,11 +12,11 @@ from structkit.structure.code.grammar import (
     Grammar,
     blank_out,
     from_bytes,
+    keywords_of,
     nested,
     overwrite,
     parse,
     spans_outside,
-    words,
 )
 from structkit.structure.code.languages import (
     CodeLanguage,
@@ -63,5 +63,5 @@ __all__ = [
     "owner_and_name",
     "parse",
     "spans_outside",
-    "words",
+    "keywords_of",
 ]

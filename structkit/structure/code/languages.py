@@ -20,7 +20,7 @@ from structkit.structure.code.grammar import (
     LINE_COMMENT,
     SINGLE_QUOTED,
     Grammar,
-    words,
+    keywords_of,
 )
 from structkit.structure.code.outline import Outline
 
@@ -75,7 +75,7 @@ class CodeLanguage(Language):
 def grammar_of(package: str, **parts: Any) -> Grammar:
     """Return the grammar of a package of the extra `languages`, with what most languages have."""
     pointer = require(package, LANGUAGES).language()
-    usual = {"take": ("identifier",), "reserved": words(pointer), "opaque": OPAQUE}
+    usual = {"take": ("identifier",), "reserved": keywords_of(pointer), "opaque": OPAQUE}
     return Grammar(pointer, **{**usual, **parts})
 
 

@@ -16,14 +16,14 @@ from structkit.structure.code.grammar import Grammar, blank_out, line_feeds
 
 MAX_SCOPES = 16  # containers of a definition to name: generated code may have thousands
 MAX_NAME_CHARACTERS = 200
-# kinds of nodes that lead to a definition and belong to it
+# kinds of nodes that stand before a definition and belong to it
 ATTRIBUTES = frozenset(
     """
     attribute_item inner_attribute_item attribute_list attribute_declaration attribute_specifier
     decorator annotation marker_annotation annotated_expression
     """.split()
 )
-# what the first comment of a file says if it is about the file
+# signs that the first comment of a file is about the file
 FILE_COMMENT = re.compile(
     r"""
     @(?:file | fileoverview | overview | licen[sc]e | packagedocumentation | module)\b
@@ -50,36 +50,30 @@ QUOTED_KEY = re.compile(
 )
 RULER_LINE = re.compile(r"^[ \t]*[-=*#~_/+]{3,}[ \t]*$\n?", re.MULTILINE)
 
-# no code: a query takes time quadratic in the length of such a run
+# a long run of signs is no code, but a query takes time quadratic in its length
 SIGN_RUN = re.compile(rb"(?<=[^\w\s\"'`]{8})(?:[^\w\s\"'`]\s*+){200,}+")
-FUNCTION = "function"  # the kind of a definition that is no scope
+FUNCTION = "function"  # the kind of a definition; other kinds are those of scopes
 ByteSpan = tuple[int, int]
-# the comments and attributes before a definition, nearest first, and the node before them
+# the comments and attributes before a definition, nearest first, and the code before these
 Leading = tuple[list[tree_sitter.Node], tree_sitter.Node | None]
-LastNode = Callable[[tree_sitter.Node], tree_sitter.Node]
+LastNode = Callable[[tree_sitter.Node], tree_sitter.Node]  # `Outline.last`
 
 
 @dataclass(frozen=True)
 class Definition:
-    """Function, or container of functions: its place, its name, and its own container.
-
-    `whole` is the node with its decorators or `export`; `start` is the first byte, attributes
-    included, and `end` the byte after the last one. Rows count from 0: `row` is the first one,
-    `name_row` the one with the name, `end_row` the last one. `owner` is the type of a method that
-    is defined outside it.
-    """
+    """Function or scope, which holds definitions. Bytes and rows count from 0."""
 
     node: tree_sitter.Node
-    whole: tree_sitter.Node
+    whole: tree_sitter.Node  # with its decorators or `export`
     leading: Leading
-    start: int
-    end: int
-    row: int
+    start: int  # the first byte, attributes included
+    end: int  # the byte after the last one
+    row: int  # the first one, attributes included
     name_row: int
-    end_row: int
+    end_row: int  # the last one
     kind: str
     name: str
-    owner: str
+    owner: str  # the type of a method that is defined outside it
     parent: Definition | None
 
     @property
@@ -109,7 +103,7 @@ class Definition:
 
     @cached_property
     def top(self) -> int:
-        """Its first row with the comments that stand directly before it."""
+        """Its first row, with the comments directly before it."""
         top = self.whole.start_point.row
         for node in self.leading[0]:
             if last_row(node) < top - 1 or not leads(node):
@@ -128,40 +122,43 @@ class DocComments:
     """Documentation of functions in a language, by the rule of the language's own tool.
 
     Comments precede the function and its attributes, or `docstring` finds a string in it. `gap` is
-    what may come between: nothing; `blank` lines; or anything but code, with blank lines inside a
-    run of comments (`any`) or without (`run`). Of block comments the last one counts, of lines the
-    last run; with `every`, all of them. `marks` is how a comment and each of its lines begin, which
-    is no text.
+    what may come between them and the function:
+
+    - "": nothing. "blank": blank lines.
+    - "run": blank lines and comments that do not document, but no blank line in a run of comments.
+    - "any": these, and blank lines in a run of comments.
+
+    The last block comment counts, or the last run of line comments; with `every`, all of them.
     """
 
-    begin: str = ""  # a pattern: how such a comment begins
+    begin: str = ""  # pattern for the start of a comment that documents
     gap: Literal["", "blank", "run", "any"] = ""
     every: bool = False
-    marks: str = COMMENT_MARKS
+    marks: str = COMMENT_MARKS  # pattern for the start of a comment's lines, which is no text
     markup: Callable[[str], str] | None = None  # returns the text without its tags
-    skip: str = r"(?!)"  # comments that document nothing: directives, linters' comments
-    between: Collection[str] = ()  # kinds that may come between, as ATTRIBUTES may
-    attribute: str = r"(?!)"  # an attribute that is documentation: its text is the last group
-    hidden: str = ""  # parts of a comment that are no documentation
-    file_start: Collection[str] = ("hash_bang_line",)  # may precede a file's comment
-    overloads: Collection[str] = ()  # kinds of signatures that may have the comment
+    skip: str = r"(?!)"  # pattern for comments of tools, which may stand between
+    between: Collection[str] = ()  # kinds of nodes that may, as those of ATTRIBUTES may
+    attribute: str = r"(?!)"  # pattern for an attribute that documents: its last group is the text
+    hidden: str = ""  # pattern for parts of a comment that are no documentation
+    file_start: Collection[str] = ("hash_bang_line",)  # kinds of nodes before a file's comment
+    overloads: Collection[str] = ()  # kinds of signatures whose comment is that of the function
     docstring: Callable[[tree_sitter.Node], str] | None = None
 
     def text_of(self, definition: Definition) -> str:
         """Return a function's documentation without comment markers, or ""."""
         if self.docstring:
             return self.docstring(definition.node)
-        (trivia, before), row = definition.leading, definition.whole.start_point.row
-        if not self.every:  # a comment before the attributes
-            attributes = [at for at, node in enumerate(trivia, 1) if node.type in ATTRIBUTES]
-            if attributes:
-                trivia, row = trivia[attributes[-1] :], definition.row
-        comments = list(self._chosen(trivia, row))[::-1]
+        (leading, before), row = definition.leading, definition.whole.start_point.row
+        if not self.every:  # only comments before all attributes count
+            counts = [count for count, node in enumerate(leading, 1) if node.type in ATTRIBUTES]
+            if counts:
+                leading, row = leading[counts[-1] :], definition.row
+        comments = list(self._chosen(leading, row))[::-1]
         while not comments and (overload := self._overload(before, definition.node)):
-            trivia, before = self.leading(overload)
-            comments = list(self._chosen(trivia, overload.start_point.row))[::-1]
-        is_first = before is None or before.type in self.file_start
-        if comments and is_first and self._is_of_file(trivia, comments):
+            leading, before = self.leading(overload)
+            comments = list(self._chosen(leading, overload.start_point.row))[::-1]
+        begins_file = before is None or before.type in self.file_start
+        if comments and begins_file and self._is_of_file(leading, comments):
             return ""
         text = "\n".join(comments)
         if self.hidden:
@@ -170,23 +167,24 @@ class DocComments:
 
     def leading(self, node: tree_sitter.Node, last: LastNode | None = None) -> Leading:
         """Return the comments and attributes before a node; `last` is that of the outline."""
-        trivia: list[tree_sitter.Node] = []
-        for other in _before(node, last):
-            if not (leads(other) or other.type in self.between):
-                row = last_row(last(other) if last else other)
-                # a comment belongs to the code that ends on its line
-                while row < node.start_point.row and trivia and trivia[-1].start_point.row == row:
-                    trivia.pop()
-                return trivia, other
-            trivia.append(other)
-        return trivia, None
+        leading: list[tree_sitter.Node] = []
+        for other in _nodes_before(node, last):
+            if leads(other) or other.type in self.between:
+                leading.append(other)
+                continue
+            row = last_row(last(other) if last else other)
+            # a comment belongs to the code that ends on its line
+            while row < node.start_point.row and leading and leading[-1].start_point.row == row:
+                leading.pop()
+            return leading, other
+        return leading, None
 
     def first_node(
         self, leading: list[tree_sitter.Node], node: tree_sitter.Node
     ) -> tree_sitter.Node:
-        """Return the node with which the code of a definition begins: an attribute, or itself.
+        """Return the first node of a definition's code: its first attribute, or itself.
 
-        If attributes and documentation mix, it begins behind the documentation.
+        With `every`, only attributes after its documentation count.
         """
         for other in leading:
             begin = self.begin if is_comment(other) else self.attribute
@@ -196,11 +194,12 @@ class DocComments:
                 node = other
         return node
 
-    def _chosen(self, trivia: list[tree_sitter.Node], row: int) -> Iterator[str]:
+    def _chosen(self, leading: list[tree_sitter.Node], row: int) -> Iterator[str]:
         """Yield the texts of comments that document what begins on a row, nearest first."""
-        found = False
-        for other in trivia:
-            if last_row(other) + 1 < row and (not self.gap or found and self.gap != "any"):
+        in_run = False  # whether a comment was chosen
+        for other in leading:
+            # blank lines, which the gap may not have here
+            if last_row(other) + 1 < row and (not self.gap or in_run and self.gap != "any"):
                 return
             row, text = other.start_point.row, _text(other)
             if not is_comment(other):
@@ -208,48 +207,48 @@ class DocComments:
                     yield re.sub("^", "///", match[match.lastindex or 0], flags=re.M)
                     if not self.every:
                         return
-                elif found and not self.every:
+                elif in_run and not self.every:
                     return
             elif re.match(self.begin, text) and not re.match(self.skip, text):
                 is_block = text.startswith("/*") and not self.every
-                if found and is_block:
+                if in_run and is_block:
                     return
-                found = True
+                in_run = True
                 yield text
                 if is_block:
                     return
-            elif found and not self.every:
+            elif in_run and not self.every:
                 return
             elif self.gap in ("", "blank") and not re.match(self.skip, text):
                 return
 
     @staticmethod
-    def _is_of_file(trivia: list[tree_sitter.Node], comments: list[str]) -> bool:
+    def _is_of_file(leading: list[tree_sitter.Node], comments: list[str]) -> bool:
         """Return whether the comments are the first of a file, and about the file."""
-        is_first = comments[0] == _text(trivia[-1])
+        is_first = comments[0] == _text(leading[-1])
         return is_first and FILE_COMMENT.search("\n".join(comments)) is not None
 
     def _overload(
         self, before: tree_sitter.Node | None, node: tree_sitter.Node
     ) -> tree_sitter.Node | None:
-        """Return the signature of the same function that ends there."""
+        """Return the node before a function's if it is a signature of the same function."""
         whole = before.prev_sibling if before and before.type == ";" else before
-        inner = whole.named_children[-1] if whole and whole.type == "export_statement" else whole
-        if inner is None or inner.type not in self.overloads:
+        signature = whole
+        if whole and whole.type == "export_statement":
+            signature = whole.named_children[-1]
+        if signature is None or signature.type not in self.overloads:
             return None
-        names = [each.child_by_field_name("name") for each in (inner, node)]
+        names = [each.child_by_field_name("name") for each in (signature, node)]
         return whole if len({name.text for name in names if name}) == 1 else None
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """Code as its grammar reads it, with every character in its place.
-
-    `names` are the owner and the name of functions that a macro defines, by their place in `data`.
-    """
+    """Code as its grammar reads it, with every character in its place."""
 
     data: bytes
-    names: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+    # owner and name of each function that a macro defines, by the place of its name in `data`
+    macro_names: Mapping[int, tuple[str, str]] = field(default_factory=dict)
 
 
 def owner_and_name(text: str) -> tuple[str, str]:
@@ -284,36 +283,37 @@ def named_scopes(node: str, kinds: str) -> dict[str, str]:
 class Outline:
     """Definitions in a language's trees; each language's file declares one.
 
-    Nodes are as in a query of tree-sitter, without their parentheses: `functions`, also as queries
-    that capture them as `@function`, and `scopes` with their kind, a word such as `class`; the
-    first one that matches a node counts. `names` says
-    for kinds of nodes where the name is: the field, or the kind of the child, where the field is
-    not `name`; or a function that returns its bytes. Other functions of a node: `is_function` drops
-    what a pattern cannot express, given the program and the container; `last` returns its last node
-    where comments after it belong to what follows; `owner` returns the type of a method that is
-    defined outside it, which `split_name` finds in the name.
+    Nodes are written as in a query of tree-sitter, without its outer parentheses. The first pattern
+    that matches a node counts.
     """
 
     grammar: Grammar
-    functions: tuple[str, ...]
+    functions: tuple[str, ...]  # nodes, or queries that capture them as `@function`
     comments: DocComments
-    scopes: Mapping[str, str] = field(default_factory=dict)
+    scopes: Mapping[str, str] = field(default_factory=dict)  # the kind of each: a word like `class`
+    # for kinds of nodes without a field `name`, where the name is: the field, the kind of the
+    # child, or a function that returns its bytes
     names: Mapping[str, str | Callable[[tree_sitter.Node], ByteSpan | None]] = field(
         default_factory=dict
     )
+    # drops a node that only the text or its container show to be no function
     is_function: Callable[[tree_sitter.Node, ParsedText, Definition | None], bool] | None = None
+    # the last node of a definition whose node also holds comments on the following one
     last: LastNode | None = None
+    # the type of a method that is defined outside it, from its node or from its name
     owner: Callable[[tree_sitter.Node], str] | None = None
     split_name: Callable[[str], tuple[str, str]] = owner_and_name
-    # nodes around a definition that belong to it: decorators, `export`
+    # kinds of nodes around a definition that belong to it: decorators, `export`
     around: Collection[str] = ()
-    other: tuple[str, Grammar] | None = None  # for texts in which a pattern occurs
+    # a pattern, and the grammar of texts in which it occurs
+    other: tuple[str, Grammar] | None = None
     prepare: Callable[[bytes], Prepared] | None = None  # blanks code that the grammar cannot read
-    repair: Callable[[bytes], bytes] | None = None  # does so where the tree has errors
-    # words before `{`: a `container` of definitions, or else of a body whose errors are blanked
+    repair: Callable[[bytes], bytes] | None = None  # does so if the tree has errors
+    # the words before `{`; with a group `container`, definitions are inside. Errors in a body
+    # after other heads are blanked
     heads: re.Pattern[bytes] | None = None
-    keywords: Collection[str] = ()  # no function's names …
-    members: Collection[str] = ()  # … except of these kinds of nodes
+    keywords: Collection[str] = ()  # no names of functions …
+    members: Collection[str] = ()  # … but of these kinds of nodes
 
     def parse(self, text: str, data: bytes) -> ParsedText:
         """Parse a text, whose bytes are `data`."""
@@ -322,18 +322,18 @@ class Outline:
             grammar = self.other[1]
         plain = line_feeds(data)
         prepared = self.prepare(plain) if self.prepare else Prepared(plain)
-        tree = whole = grammar.parser.parse(prepared.data)
+        tree = tree_of_definitions = grammar.parser.parse(prepared.data)
         query = self._queries[grammar]
         if tree.root_node.has_error:
-            tree, whole = self._repaired(tree, prepared.data, grammar, query)
-        return ParsedText(self, data, whole, tree, query, prepared.names)
+            tree, tree_of_definitions = self._repaired(tree, prepared.data, grammar, query)
+        return ParsedText(self, data, tree, tree_of_definitions, query, prepared.macro_names)
 
     def _repaired(
         self, tree: tree_sitter.Tree, data: bytes, grammar: Grammar, query: tree_sitter.Query
     ) -> tuple[tree_sitter.Tree, tree_sitter.Tree]:
-        """Return the tree to find definitions in, and the whole one, of code with errors.
+        """Return the tree of code with errors, and the tree to find definitions in.
 
-        The first lacks bodies with errors if it has more functions so.
+        The second one is without the bodies that have errors, if it has more functions so.
         """
         repair = self.repair or grammar.repair
         repaired = blank_out(SIGN_RUN, data)
@@ -342,9 +342,10 @@ class Outline:
         if repaired != data:
             tree = grammar.parser.parse(repaired)
         if self.heads and tree.root_node.has_error:
-            rest = grammar.parser.parse(without_broken_pieces(repaired, grammar, self.heads))
-            if _function_count(rest, query) > _function_count(tree, query):
-                return rest, tree
+            blanked = without_broken_pieces(repaired, grammar, self.heads)
+            sound = grammar.parser.parse(blanked)
+            if _function_count(sound, query) > _function_count(tree, query):
+                return tree, sound
         return tree, tree
 
     @cached_property
@@ -352,11 +353,11 @@ class Outline:
         grammars = [self.grammar]
         if self.other:
             grammars.append(self.other[1])
-        patterns = [
+        queries = [
             node if f"@{FUNCTION}" in node else f"({node}) @{FUNCTION}" for node in self.functions
         ]
-        patterns += [f"({node}) @{kind}" for node, kind in self.scopes.items()]
-        source = "\n".join(patterns)
+        queries += [f"({node}) @{kind}" for node, kind in self.scopes.items()]
+        source = "\n".join(queries)
         return {grammar: tree_sitter.Query(grammar.language, source) for grammar in grammars}
 
 
@@ -374,7 +375,7 @@ class ParsedText:
     tree: tree_sitter.Tree
     tree_of_definitions: tree_sitter.Tree  # without the bodies that have errors
     query: tree_sitter.Query
-    macro_names: Mapping[int, tuple[str, str]]  # of functions that a macro defines, by their place
+    macro_names: Mapping[int, tuple[str, str]]  # as of `Prepared`
 
     @cached_property
     def definitions(self) -> list[Definition]:
@@ -404,25 +405,26 @@ class ParsedText:
         for kind in dict.fromkeys((FUNCTION, *self.outline.scopes.values())):
             for node in captured.get(kind, ()):
                 nodes.setdefault(node.id, (node, kind))
-        return sorted(
+        return sorted(  # of two with the same start, the outer one first
             nodes.values(),
             key=lambda pair: (pair[0].start_byte, -pair[0].end_byte, pair[1] == FUNCTION),
         )
 
-    def _name(self, node: tree_sitter.Node, place: ByteSpan, kind: str) -> tuple[str, str]:
-        """Return the type that a method is defined for outside it, if any, and the name."""
-        owner, name = self.macro_names.get(place[0]) or self._name_at(place, kind)
+    def _name(self, node: tree_sitter.Node, span: ByteSpan, kind: str) -> tuple[str, str]:
+        """Return the type of a method that is defined outside it, if any, and the name."""
+        owner, name = self.macro_names.get(span[0]) or self._name_at(span, kind)
+        # `exports.default` is a name
         is_keyword = name in self.outline.keywords and not owner
         if kind == FUNCTION and is_keyword and node.type not in self.outline.members:
-            return "", ""  # `exports.default` and members may be named so
+            return "", ""
         return owner, name
 
-    def _name_at(self, place: ByteSpan, kind: str) -> tuple[str, str]:
-        text = self.data[slice(*place)].decode("utf-8", "replace")
+    def _name_at(self, span: ByteSpan, kind: str) -> tuple[str, str]:
+        text = self.data[slice(*span)].decode("utf-8", "replace")
         text = " ".join(text.split())[:MAX_NAME_CHARACTERS]
         return self.outline.split_name(text) if kind == FUNCTION else ("", text.strip("\"'`"))
 
-    def _place_of_name(self, node: tree_sitter.Node) -> ByteSpan | None:
+    def _span_of_name(self, node: tree_sitter.Node) -> ByteSpan | None:
         where = self.outline.names.get(node.type, "name")
         if callable(where):
             return where(node)
@@ -435,13 +437,13 @@ class ParsedText:
     ) -> Definition | None:
         """Return the definition of a node; None if it has no name."""
         outline = self.outline
-        place = self._place_of_name(node)
-        if not place:
+        span = self._span_of_name(node)
+        if not span:
             return None
-        owner, name = self._name(node, place, kind)
+        owner, name = self._name(node, span, kind)
         if not name:
             return None
-        before_name = line_feeds(self.data[node.start_byte : place[0]])
+        before_name = line_feeds(self.data[node.start_byte : span[0]])
         whole = self._with_surroundings(node)
         comments = outline.comments
         leading = comments.leading(whole, outline.last)
@@ -465,7 +467,7 @@ class ParsedText:
         )
 
     def _with_surroundings(self, node: tree_sitter.Node) -> tree_sitter.Node:
-        """Return the node around a definition of which all else is punctuation or a keyword."""
+        """Return the outermost node that holds one definition, with decorators or `export`."""
         while (parent := node.parent) and parent.type in self.outline.around:
             before = node.prev_named_sibling
             if node.next_named_sibling or (before and before.type == node.type):
@@ -485,15 +487,16 @@ def is_comment(node: tree_sitter.Node) -> bool:
 
 
 def last_row(node: tree_sitter.Node) -> int:
-    """Return the last line of a node; one that ends with the line is not on the next one."""
+    """Return the last row of a node; a line feed at its end does not begin another one."""
     end = node.end_point
-    return end.row - (end.column == 0 and end.row > node.start_point.row)
+    ends_before_row = end.column == 0 and end.row > node.start_point.row
+    return end.row - ends_before_row
 
 
-def _before(node: tree_sitter.Node, last: LastNode | None) -> Iterator[tree_sitter.Node]:
-    """Yield the nodes before a node, nearest first, then before a parent it begins.
+def _nodes_before(node: tree_sitter.Node, last: LastNode | None) -> Iterator[tree_sitter.Node]:
+    """Yield the nodes before a node, nearest first; of the first child, those before its parent.
 
-    What a node has after its `last` node comes before the node itself.
+    The comments that a node holds after its `last` one come first, then the node itself.
     """
     while parent := node.parent:
         other = node.prev_sibling
@@ -501,24 +504,24 @@ def _before(node: tree_sitter.Node, last: LastNode | None) -> Iterator[tree_sitt
             node = parent
             continue
         if last:
-            yield from _after(last(other).end_byte, other)
+            yield from _leading_nodes_after(last(other).end_byte, other)
         yield other
         node = other
 
 
-def _after(place: int, node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
-    """Yield the comments and attributes at the end of a node after a place, last one first."""
+def _leading_nodes_after(byte: int, node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+    """Yield the comments and attributes in a node from a byte on, last one first."""
     nodes = [node]
     while nodes:
         node = nodes.pop()
-        if node.start_byte >= place and leads(node):
+        if node.start_byte >= byte and leads(node):
             yield node
-        elif node.end_byte > place:
+        elif node.end_byte > byte:
             nodes += node.children
 
 
 def _begins(node: tree_sitter.Node, parent: tree_sitter.Node) -> bool:
-    """Return whether a node is how its parent begins: keywords, or the line of a directive."""
+    """Return whether only keywords, or the line of a directive, precede the end of a node."""
     if parent.type == "preproc_if" and parent.start_point.row == node.start_point.row:
         return True
     first: tree_sitter.Node | None = node

@@ -6,7 +6,7 @@ import pytest
 
 from structkit import mask_entities
 from structkit.registry import load
-from structkit.structure.code.grammar import words
+from structkit.structure.code.grammar import keywords_of
 from tests.sentinels import unmask
 from tests.structure.code.sources import CODE, cases, files
 
@@ -55,4 +55,4 @@ SOFT = {language: words for language, words, _ in cases("soft-keywords")}
 def test_the_keywords_of_each_grammar_are_known(language):
     plugin = load("language", language)
     known = {*plugin.grammar.reserved, *plugin.outline.keywords}
-    assert {*SOFT.get(language, "").split()} == words(plugin.grammar.pointer) - known
+    assert {*SOFT.get(language, "").split()} == keywords_of(plugin.grammar.pointer) - known
