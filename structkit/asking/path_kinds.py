@@ -12,7 +12,6 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import PurePosixPath
 from posixpath import splitext
 
 from structkit.collecting.kinds import (
@@ -74,15 +73,15 @@ def folders_and_name(path: str) -> tuple[tuple[str, ...], str]:
     >>> folders_and_name("app/src/main/java/com/example/Pool.java")
     (('app', 'src', 'main', 'java'), 'pool')
     """
-    place = PurePosixPath(path)
+    folder, _, file = path.rpartition("/")
     packages = PACKAGES.search(path)
     if not packages and named_language(path) in PACKAGE_LANGUAGES:
         packages = DOMAIN.search(path)
-    telling = PurePosixPath(path[: packages.end()]) if packages else place.parent
+    telling = path[: packages.end()] if packages else folder
     folders = tuple(
-        "test" if TEST_FOLDER.search(folder) else folder.lower() for folder in telling.parts
+        "test" if TEST_FOLDER.search(name) else name.lower() for name in telling.split("/") if name
     )
-    return folders, "_".join(name_parts(place.stem))
+    return folders, "_".join(name_parts(splitext(file)[0]))
 
 
 RARE_KINDS = {

@@ -10,6 +10,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -36,20 +37,21 @@ class Query(NamedTuple):
     text: str
 
 
-class Candidate(NamedTuple):
+@dataclass(frozen=True)
+class Candidate:
     """A hit: its score, scaled to 0 … 1 within its query, and its record in the corpus."""
 
     doc_id: str
     score: float
     record: Record
 
-    @property
+    @cached_property
     def path(self) -> str:
         """The path of its file, empty if the record has none."""
         path = self.record.get("path")
         return path if isinstance(path, str) else ""
 
-    @property
+    @cached_property
     def file(self) -> str:
         """The path of its file; a hit without one is a file alone."""
         return self.path or self.doc_id

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence, Set
 from functools import lru_cache
 from itertools import chain
-from pathlib import PurePosixPath
+from posixpath import splitext
 
 from structkit.structure import Span
 
@@ -260,11 +260,12 @@ def file_and_folders(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     >>> file_and_folders("src/routing/mod.rs")
     (('routing',), ('src',))
     """
-    place = PurePosixPath(path)
-    name, folder = name_parts(place.stem), place.parent
-    if ROLE_FILE_NAMES.issuperset(name[:1]) and folder.name:
-        name, folder = name_parts(folder.name), folder.parent
-    return name, name_parts(str(folder))
+    folder, _, file = path.rpartition("/")
+    name = name_parts(splitext(file)[0])
+    outer, _, own = folder.rpartition("/")
+    if own and ROLE_FILE_NAMES.issuperset(name[:1]):
+        return name_parts(own), name_parts(outer)
+    return name, name_parts(folder)
 
 
 def symbols(query: str) -> list[list[str]]:
@@ -294,16 +295,18 @@ def shared_words(terms: Sequence[str], name: str) -> float:
 
     >>> shared_words(["open", "a", "retry", "pool"], "Client.openPools")
     0.7071067811865476
+    >>> shared_words(["open"], "→"), shared_words([], "Überblick")
+    (0.0, 0.0)
     """
-    name = SYMBOL_SEPARATOR.split(name)[-1]
     lower = name.lower()
     if name.isascii() and not any(start in lower for start in _stem_starts(tuple(terms))):
         return 0.0  # the usual case
-    words = name_parts(name)
-    shared = related_terms(terms, words)
-    found_terms = len(frozenset[str]().union(*shared))
-    matched_words = sum(map(bool, shared))
-    return float((found_terms / len(terms) * matched_words / len(words)) ** 0.5)
+    words = name_parts(SYMBOL_SEPARATOR.split(name)[-1])
+    shared = [*filter(None, related_terms(terms, words))]
+    if not shared:  # nor has a name such as `…` any words
+        return 0.0
+    found_terms = frozenset[str]().union(*shared)
+    return float((len(found_terms) / len(terms) * len(shared) / len(words)) ** 0.5)
 
 
 def occurrences(text: str, terms: Set[str]) -> tuple[Span, ...]:

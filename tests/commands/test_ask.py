@@ -414,6 +414,17 @@ def test_tests_resemble_a_report_and_do_not_answer_it(ask, tmp_path):
     assert first[0][0].startswith("src/shapes.")
 
 
+@pytest.mark.parametrize("question", ["where is the canoe", "what is it", "概要"])
+def test_headings_and_questions_may_have_no_words(ask, tmp_path, question):
+    folder = tmp_path / "signs"
+    folder.mkdir()
+    headings = ("…", "🚀", "—", "Überblick", "概要")
+    text = "\n\n".join(f"## {heading}\n\nWhat it is: the canoe." for heading in headings)
+    (folder / "a.md").write_text(f"# Canoes\n\n{text}\n")
+    (folder / "b.py").write_text("def canoe(_):\n    return 1\n")
+    assert len(ask("signs", question, cwd=tmp_path, fields=["path"])) >= 1
+
+
 @pytest.mark.parametrize(
     ("name", "page"),
     {
