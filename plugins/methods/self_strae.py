@@ -7,8 +7,6 @@ Structure" (https://aclanthology.org/2023.emnlp-main.469), section 5 and appendi
 
 from __future__ import annotations
 
-from typing import Any
-
 from structkit.learning.strae.settings import Channels, NodeSettings
 from structkit.settings import settings_class
 
@@ -18,8 +16,3 @@ class Method(Channels, NodeSettings):
     """Settings of Self-StrAE; for WikiText-103 the paper has a rate of 5e-5 and temperature 0.6."""
 
     example = "structkit train self-strae sentences.jsonl -o models/self-strae"
-
-    def make_model(self, words: int) -> Any:
-        from structkit.learning.strae.model import StrAE
-
-        return StrAE(words, self)

@@ -9,7 +9,6 @@ parameters compose and decompose: the variant of SemEval-2024. Source: Opper and
 from __future__ import annotations
 
 from math import exp
-from typing import Any
 
 from structkit.learning.strae.settings import Channels, NodeSettings
 from structkit.plugin import setting
@@ -35,8 +34,3 @@ class Method(Channels, NodeSettings):
     head: str = setting("untied", source=CODE)
     max_grad_norm: float = setting(1.0, source=CODE)
     max_length: int | None = setting(200, source=CODE)
-
-    def make_model(self, words: int) -> Any:
-        from structkit.learning.strae.model import StrAE
-
-        return StrAE(words, self)

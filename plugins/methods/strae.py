@@ -7,8 +7,6 @@ Structure" (https://aclanthology.org/2023.emnlp-main.469).
 
 from __future__ import annotations
 
-from typing import Any
-
 from structkit.learning.strae.settings import Channels, GivenTrees, NodeSettings
 from structkit.settings import settings_class
 
@@ -18,8 +16,3 @@ class Method(Channels, NodeSettings, GivenTrees):
     """Settings of StrAE, as in the paper's appendix A."""
 
     example = "structkit train strae trees.jsonl -o models/strae"
-
-    def make_model(self, words: int) -> Any:
-        from structkit.learning.strae.model import StrAE
-
-        return StrAE(words, self)

@@ -27,46 +27,30 @@ class Sentence:
         return len(self.ids)
 
 
-def leaf_depths(tree: Tree) -> list[int]:
-    """Return the depths of a binary tree's leaves, left to right; [0] for one word.
+def leaf_depths(tree: Tree, count: int) -> list[int]:
+    """Return the depths of the first `count` leaves of a binary tree; [0] for one word.
 
-    Errors: `UserError` for a node that does not have exactly two children.
+    Where the right child of a node is left out, the left one takes its place. Errors: `UserError`
+    for a node that does not have exactly two children.
     """
     if not tree.is_binary:
         raise UserError(
             "the tree has a node with more or fewer than two children",
             f"binarize it with {program('parse-trees', parser='brackets')}",
         )
+    children, starts = tree.first.tolist(), tree.word.tolist()
+    for node in reversed(range(len(starts))):  # children before parents
+        if children[node] >= 0:
+            starts[node] = starts[children[node]]
     depths = [0]  # of all nodes, in their order
-    for node, child in enumerate(tree.first.tolist()):
+    for node, child in enumerate(children):
         if child >= 0:
-            depths += (depths[node] + 1,) * 2
+            depths += (depths[node] + (starts[child + 1] < count),) * 2
     of_words = [0] * len(tree.words)
     for place, depth in zip(tree.word.tolist(), depths, strict=True):
         if place >= 0:
             of_words[place] = depth
-    return of_words
-
-
-def drop_last_leaves(depths: Sequence[int], count: int) -> list[int]:
-    """Return the depths of a binary tree's leaves without the last `count`.
-
-    >>> drop_last_leaves([1, 2, 2], 1), drop_last_leaves([2, 2, 1], 2)
-    ([1, 1], [0])
-    """
-    kept = list(depths)
-    for _ in range(count):
-        depth = kept.pop()
-        # the leaves of the sibling fill as much as the last leaf did: 2 to the power of -depth
-        place, missing, deepest = len(kept), 1, depth
-        while missing:
-            place -= 1
-            if kept[place] > deepest:
-                missing <<= kept[place] - deepest
-                deepest = kept[place]
-            missing -= 1 << (deepest - kept[place])
-            kept[place] -= 1
-    return kept
+    return of_words[:count]
 
 
 def portions(sentences: Sequence[Measured], maximum: int) -> list[list[Measured]]:

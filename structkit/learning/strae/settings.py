@@ -13,12 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from structkit.errors import UserError, flag, program, wrong_usage
-from structkit.learning.strae.sentences import (
-    Sentence,
-    drop_last_leaves,
-    expand_subwords,
-    leaf_depths,
-)
+from structkit.learning.strae.sentences import Sentence, expand_subwords, leaf_depths
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.data import Spool
 from structkit.learning.training.method import GradientSettings
@@ -323,8 +318,7 @@ class GivenTrees(VocabularySettings):
         if isinstance(text := record.get("text"), str):
             check_same(tree.words, text)
         words = self.drop_final_punct(tree.words)
-        depths = drop_last_leaves(leaf_depths(tree), len(tree.words) - len(words))
-        return {"words": words, "depths": depths}
+        return {"words": words, "depths": leaf_depths(tree, len(words))}
 
     def prepared(self, text: str) -> Record:
         """Return the words and the tree of a text, which is a tree in brackets."""
@@ -333,7 +327,7 @@ class GivenTrees(VocabularySettings):
 
 @settings_class
 class Channels:
-    """The sizes of StrAE; a square embedding has as many channels as columns."""
+    """The sizes of StrAE and its model; a square embedding has as many channels as columns."""
 
     parts: ClassVar[str] = "channels"
 
@@ -351,3 +345,8 @@ class Channels:
         choices=("uniform", "sum"),
         group="model",
     )
+
+    def make_model(self, words: int) -> Any:
+        from structkit.learning.strae.model import StrAE
+
+        return StrAE(words, self)
