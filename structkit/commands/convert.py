@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, groupby
-from pathlib import Path
 
 from structkit.command import Command
 from structkit.errors import UserError, flag, unknown, wrong_usage
@@ -25,7 +24,7 @@ from structkit.formats.rows import DelimitedRows, Row, RowOutput
 from structkit.paths import keep_apart
 from structkit.progress import Position, format_count, progress, say
 from structkit.records.jsonl import Block, Record, Rejected, RowReader, accepted, max_record_bytes
-from structkit.records.output import Output, cannot_write, keep_together
+from structkit.records.output import Output, keep_together, new_folders
 from structkit.records.stream import ErrorOptions, Rejects, say_empty
 from structkit.settings import quiet_setting, setting, settings_class
 
@@ -150,7 +149,7 @@ class Conversion:
         outputs: list[Output] = []
         with rejects as rejected, ExitStack() as stack:
             for job in jobs:
-                stack.callback(_remove_empty, _folders(job.path))
+                stack.enter_context(new_folders(job.path))
                 output = stack.enter_context(self.target.parts[job.part].output(job.path))
                 outputs.append(output)
                 self._convert(job, output, rejected.add)
@@ -216,23 +215,6 @@ def row_of(target: Part, records: list[Record], losses: Counter[str], number: in
             if value is not None and (name != "id" or value != str(number)):
                 losses[name] += 1
     return row
-
-
-def _folders(path: str) -> list[Path]:
-    """Make the folders that a file needs, and return the new ones, innermost first."""
-    new = [folder for folder in Path(path).parents if not folder.is_dir()]
-    for folder in reversed(new):
-        try:
-            folder.mkdir()
-        except OSError as error:
-            raise cannot_write(error).at(str(folder)) from None
-    return new
-
-
-def _remove_empty(folders: Sequence[Path]) -> None:
-    for folder in folders:
-        with suppress(OSError):  # it holds files
-            folder.rmdir()
 
 
 COMMAND = Command(

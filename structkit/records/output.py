@@ -154,6 +154,26 @@ def whole_folder(folder: str | Path, name: str = "output") -> Iterator[Path]:
         remove(partial)
 
 
+@contextmanager
+def new_folders(path: str | Path) -> Iterator[None]:
+    """Make the folders that a path needs while the block runs; those that stay empty go again.
+
+    Errors: `UserError` if the system refuses.
+    """
+    folders = Path(path).parents
+    new = [folder for folder in folders if not folder.is_dir()]
+    try:
+        folders[0].mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(error).at(error.filename) from None
+    try:
+        yield
+    finally:
+        for folder in new:
+            with suppress(OSError):  # it holds files
+                folder.rmdir()
+
+
 def replace_folder(new: str | Path, target: str | Path, old: str | Path) -> None:
     """Give a complete folder its name, and move the one that had the name before to `old`.
 

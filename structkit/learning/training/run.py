@@ -47,7 +47,7 @@ from structkit.paths import keep_apart
 from structkit.processes import cores, repeatability_problem
 from structkit.progress import quiet_block, say, waiting
 from structkit.records.jsonl import Record
-from structkit.records.output import beside, exclusive_lock, write_json
+from structkit.records.output import beside, exclusive_lock, new_folders, write_json
 from structkit.records.stream import Rejects, Stream
 from structkit.settings import given_values, settings_of
 from structkit.version import __version__
@@ -140,18 +140,10 @@ def lock_output(output: str) -> Iterator[None]:
     if rank() or folder.name in ("", ".."):
         yield
         return
-    new_folders = [parent for parent in folder.parents if not os.path.lexists(parent)]
-    with suppress(OSError):  # a folder that cannot be made is reported when the run begins
-        folder.parent.mkdir(parents=True, exist_ok=True)
     remedy = f"wait for it, or name another folder with {flag('output')}"
     problem = f"another process is training into {output}"
-    try:
-        with exclusive_lock(beside(folder, ".", ".lock"), problem, remedy):
-            yield
-    finally:
-        for new_folder in new_folders:  # unless there is something in it now
-            with suppress(OSError):
-                new_folder.rmdir()
+    with new_folders(folder), exclusive_lock(beside(folder, ".", ".lock"), problem, remedy):
+        yield
 
 
 def run_folder(output: str, options: RunOptions) -> RunFolder:
