@@ -254,15 +254,14 @@ class Commands(HelpPage, TyperGroup):
 
     def __init__(self, group: Group | None = None, **options: Any) -> None:
         self.group = group or Program()
-        usual = {
-            "rich_markup_mode": None,
+        own = {
+            "rich_markup_mode": None,  # plain help starts twice as fast
             "context_settings": CONTEXT_SETTINGS,
+            "no_args_is_help": True,
             "name": self.group.name,
             "help": self.group.help,
         }
-        super().__init__(**usual | options)
-        self.no_args_is_help = True
-        self.heading = self.group.heading
+        super().__init__(**options | own)
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(self.group.names())
@@ -288,7 +287,7 @@ class Commands(HelpPage, TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """List the commands."""
-        with formatter.section(self.heading):
+        with formatter.section(self.group.heading):
             formatter.write_dl(self.rows(ctx))
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
@@ -320,15 +319,7 @@ def _shared_options(
 
 
 app: Any = typer.main.get_group(
-    typer.Typer(
-        cls=Commands,
-        callback=_shared_options,
-        help=Program.help,
-        no_args_is_help=True,
-        add_completion=False,
-        rich_markup_mode=None,  # plain help starts twice as fast
-        context_settings=CONTEXT_SETTINGS,
-    )
+    typer.Typer(cls=Commands, callback=_shared_options, add_completion=False)
 )
 app.params.extend(get_install_completion_arguments())
 

@@ -6,7 +6,6 @@ Tests: tests/learning/training/test_train_settings.py.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -122,9 +121,7 @@ class Method(Contract):
 
         Errors: `UserError` for one of another type or out of bounds.
         """
-        return make(
-            cls, {each.name: values[each.name] for each in fields(cls) if each.name in values}
-        )
+        return make(cls, values)
 
     @classmethod
     @abstractmethod

@@ -236,8 +236,7 @@ class Trainer:
         """Return the precision of float32 products, the same in all processes."""
         if not self.on_cpu:
             return "high" if self.module.allow_tf32 else "highest"
-        medium = total(rank() == 0 and fastest_matmul() == "medium") > 0
-        return "medium" if medium else "highest"
+        return gather(fastest_matmul())[0]
 
     def _steps(self) -> None:
         start = self.steps_taken
@@ -423,9 +422,7 @@ class HeldOut:
         vars(module.truncation).update(training_counts)
         sizes = list(map(len, self.batches))
         loss = sum(map(math.prod, zip(losses, sizes, strict=True))) / sum(sizes)  # per record
-        # rank 0's numbers: all processes keep one model
-        loss = total(loss if rank() == 0 else 0.0)
-        ranking = total(ranking if rank() == 0 else 0.0)
+        loss, ranking = gather((loss, ranking))[0]  # all processes keep one model
         self.values.append(ranking if self.is_ranking else loss)
         self.without_gain += 1
         cost = -ranking if self.is_ranking else loss
