@@ -7,7 +7,7 @@ from abc import ABCMeta
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, fields
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -235,22 +235,17 @@ def canonical(kind: str, name: str) -> str:
     return named[0].name if named else name
 
 
-def implied(kind: str, fields: Collection[str]) -> str | None:
+@lru_cache  # asked for every record, whose fields are few
+def implied(kind: str, fields: frozenset[str]) -> str | None:
     """Return the first plugin of a kind whose `implied_by` are all among a record's fields.
 
-    >>> implied("language", {"id": "1", "html": "<p>x</p>"})
+    >>> implied("language", frozenset(("id", "html")))
     'html'
     """
-    for name, signs in _implying(kind):
-        if all(sign in fields for sign in signs):
-            return name
+    for plugin in plugins_of(kind):
+        if plugin.signs.implied_by and fields.issuperset(plugin.signs.implied_by):
+            return plugin.name
     return None
-
-
-@cache  # asked for every record
-def _implying(kind: str) -> list[tuple[str, Texts]]:
-    signs = ((plugin.name, plugin.signs.implied_by) for plugin in plugins_of(kind))
-    return [(name, fields) for name, fields in signs if fields]
 
 
 @cache

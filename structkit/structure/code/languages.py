@@ -116,7 +116,7 @@ def language_of(record: Record, given: str | None = None) -> Any:
     """
     named = given or record.get("language")
     if named is None and "code" not in record:
-        return implied("language", record)
+        return implied("language", frozenset(record))
     return named
 
 
