@@ -39,7 +39,7 @@ class Parser(plugin.Parser):
             try:
                 yield code_tree(grammar(self.language or each.language), each.text)
             except UserError as error:
-                yield error.with_traceback(None)
+                yield error
 
 
 def grammar(language: object) -> Grammar:

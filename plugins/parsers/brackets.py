@@ -22,6 +22,6 @@ class Parser(plugin.Parser):
                 if each.sentence is not None:
                     check_same(tree.words, each.sentence)
             except UserError as error:
-                yield error.with_traceback(None)
+                yield error
             else:
                 yield tree

@@ -128,7 +128,7 @@ def _unparsed_texts(record: Record, settings: Settings) -> dict[str, plugin.Unpa
             language = settings.language or record.get("language")
             texts[name] = plugin.Unparsed(text, key, language, sentence)
     except UserError as error:
-        return error.with_traceback(None)
+        return error
     return texts
 
 
@@ -147,7 +147,7 @@ def _with_trees(
         try:
             made[target] = settings.write_tree(tree)
         except UserError as error:
-            return error.with_traceback(None)
+            return error
     return {**record, **made}
 
 

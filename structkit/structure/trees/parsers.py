@@ -63,6 +63,6 @@ def all_trees(parser: Parser, texts: Sequence[Unparsed]) -> list[Tree | UserErro
             name = type(parser).__module__
             trees = [UserError(f"the parser {name} makes no tree: {error.problem}", "mend it")]
         else:
-            trees = [error.with_traceback(None)]
+            trees = [error]
     assert len(trees) == len(texts), f"{parser}: {len(trees)} trees, {len(texts)} texts"
     return trees
