@@ -61,7 +61,6 @@ class WordSettings:
         None,
         "maximum words of a record; a longer record is an error",
         low=1,
-        high=10**9,
         group="texts",
     )
 
@@ -122,7 +121,6 @@ class VocabularySettings(WordSettings, GradientSettings):
         "maximum leaves in one pass, and of a record; a larger batch is split and its "
         "gradients are summed",
         low=1,
-        high=10**9,
         group="speed",
     )
     learning_rate: float = setting(1e-3, "peak learning rate of Adam", STRAE_APPENDIX)
@@ -251,7 +249,6 @@ class NodeSettings(TreeSettings):
         "temperature that divides cosines in the contrastive loss",
         STRAE_APPENDIX,
         low=0.025,
-        high=1e6,
         group="loss",
     )
     mask_duplicates: bool = setting(
@@ -336,7 +333,6 @@ class Channels:
         "channels of an embedding; composition sees one at a time",
         "StrAE, section 2",
         low=1,
-        high=100_000,
         group="model",
     )
     composition_init: str = setting(
