@@ -7,12 +7,12 @@ Structure" (https://aclanthology.org/2023.emnlp-main.469), section 5 and appendi
 
 from __future__ import annotations
 
-from structkit.learning.strae.settings import Channels, NodeSettings
+from structkit.learning.strae.channels import ChannelSettings
 from structkit.settings import settings_class
 
 
 @settings_class
-class Method(Channels, NodeSettings):
+class Method(ChannelSettings):
     """Settings of Self-StrAE; for WikiText-103 the paper has a rate of 5e-5 and temperature 0.6."""
 
     example = "structkit train self-strae sentences.jsonl -o models/self-strae"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from math import exp
 
-from structkit.learning.strae.settings import Channels, NodeSettings
+from structkit.learning.strae.channels import ChannelSettings
 from structkit.plugin import setting
 from structkit.settings import settings_class
 
@@ -18,7 +18,7 @@ CODE = "its code"
 
 
 @settings_class
-class Method(Channels, NodeSettings):
+class Method(ChannelSettings):
     """Settings of the released code."""
 
     example = (

@@ -7,12 +7,13 @@ Structure" (https://aclanthology.org/2023.emnlp-main.469).
 
 from __future__ import annotations
 
-from structkit.learning.strae.settings import Channels, GivenTrees, NodeSettings
+from structkit.learning.strae.channels import ChannelSettings
+from structkit.learning.strae.settings import GivenTrees
 from structkit.settings import settings_class
 
 
 @settings_class
-class Method(Channels, NodeSettings, GivenTrees):
+class Method(ChannelSettings, GivenTrees):
     """Settings of StrAE, as in the paper's appendix A."""
 
     example = "structkit train strae trees.jsonl -o models/strae"

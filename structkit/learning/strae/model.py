@@ -36,7 +36,7 @@ class StrAE(NodeModel):
 
     Composition takes 2N² + N parameters, decomposition 2N² + 2N, for rows of N columns. Both start
     at random, or so that a parent is the sum of its children, over √2, and a child its parent, over
-    √2. `settings` belong to a method with `Channels`.
+    √2. `settings` are `ChannelSettings`.
     """
 
     make_training = staticmethod(strae_training)

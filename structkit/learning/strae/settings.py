@@ -320,29 +320,3 @@ class GivenTrees(VocabularySettings):
     def prepared(self, text: str) -> Record:
         """Return the words and the tree of a text, which is a tree in brackets."""
         return self.read({"tree": text})
-
-
-@settings_class
-class Channels:
-    """The sizes of StrAE and its model; a square embedding has as many channels as columns."""
-
-    parts: ClassVar[str] = "channels"
-
-    channels: int = setting(
-        10,
-        "channels of an embedding; composition sees one at a time",
-        "StrAE, section 2",
-        low=1,
-        group="model",
-    )
-    composition_init: str = setting(
-        "uniform",
-        "initialization of composition: random, as in the released code, or a scaled sum",
-        choices=("uniform", "sum"),
-        group="model",
-    )
-
-    def make_model(self, words: int) -> Any:
-        from structkit.learning.strae.model import StrAE
-
-        return StrAE(words, self)
