@@ -68,7 +68,7 @@ def bm25(issue: Record, folder: str, cache: str) -> list[Record]:
     by_id = {each["id"]: each for each in passages}
     texts = (f"{each['path']} {each['code']}" for each in passages)
     index = LexicalIndex.of([*by_id], texts, WordOptions())
-    return [by_id[doc_id] for doc_id, _ in index.search(issue["text"], DEEP)]
+    return [by_id[hit.doc_id] for hit in index.search(issue["text"], DEEP)]
 
 
 Answer = Callable[[Record, str, str], list[Record]]

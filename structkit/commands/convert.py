@@ -23,7 +23,7 @@ from structkit.formats.interchange import (
 from structkit.formats.rows import DelimitedRows, Row, RowOutput
 from structkit.paths import keep_apart
 from structkit.progress import Position, format_count, progress, say
-from structkit.records.jsonl import Block, Record, Rejected, RowReader, accepted, max_record_bytes
+from structkit.records.jsonl import Block, Record, Records, Rejected, accepted, max_record_bytes
 from structkit.records.output import Output, keep_together, new_folders
 from structkit.records.stream import ErrorOptions, Rejects, say_empty
 from structkit.settings import quiet_setting, setting, settings_class
@@ -84,7 +84,7 @@ class Job:
     part: str
     files: list[str]
     path: str
-    rows: RowReader | None = None  # opened already, where the first one showed the part
+    rows: Records | None = None  # opened already, where the first one showed the part
 
 
 class Conversion:

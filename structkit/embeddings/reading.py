@@ -49,8 +49,8 @@ from structkit.records.jsonl import (
     Records,
     add_new,
     cannot_read,
+    id_text,
     input_name,
-    json_kind,
     not_utf8,
     parse_each,
 )
@@ -130,9 +130,9 @@ def read_errors(path: str, again: str = ENCODE_AGAIN) -> Iterator[None]:
     refuse_pipe(path, "a file beside embeddings")
     try:
         yield
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError, LookupError) as error:
         failed = cannot_read(error)
-        if isinstance(error, FileNotFoundError | ValueError):
+        if isinstance(error, FileNotFoundError) or not isinstance(error, OSError):
             failed.remedy = again
         raise failed.at(path) from None
 
@@ -232,10 +232,7 @@ def stack_rows(rows: Iterable[array[float]]) -> Vectors:
 
 def document_id(record: Record) -> str:
     """Return the id of a row's document, or its own."""
-    doc_id = record.get("doc_id", record["id"])
-    if isinstance(doc_id, bool) or not isinstance(doc_id, str | int):
-        raise UserError(f'field "doc_id" is {json_kind(doc_id)}', "an id is a string")
-    return str(doc_id)
+    return id_text(record.get("doc_id", record["id"]), "doc_id")
 
 
 def read_matrix(path: str, *, fields: bool = False, scan: bool = True) -> Embeddings:
@@ -379,14 +376,11 @@ def _parquet_ids(column: Any, name: str, path: str) -> list[str]:
     ids = []
     for row, value in enumerate(column.to_pylist(), 1):
         try:
-            value = value.decode() if isinstance(value, bytes) else value
+            ids.append(id_text(value.decode() if isinstance(value, bytes) else value, name))
         except UnicodeDecodeError as error:
             raise not_utf8(error).at(path, row) from None
-        if type(value) not in (str, int):
-            raise UserError(
-                f'field "{name}" is {json_kind(value)}', "an id is a string or an integer"
-            ).at(path, row)
-        ids.append(str(value))
+        except UserError as error:
+            raise error.at(path, row) from None
     return ids
 
 

@@ -30,7 +30,7 @@ from structkit.formats.rows import (
 from structkit.formats.rows import Row as Row
 from structkit.progress import say
 from structkit.records.fields import DOCUMENT_FIELDS
-from structkit.records.jsonl import JSON_NAMES, Record, RowReader, input_name, json_kind
+from structkit.records.jsonl import JSON_NAMES, Record, Records, input_name, json_kind
 from structkit.records.output import dump
 
 REQUIRED: Any = object()
@@ -273,7 +273,7 @@ class Part:
             return JsonForm(other.lines.columns)
         return self.lines
 
-    def rows(self, files: Sequence[str]) -> RowReader:
+    def rows(self, files: Sequence[str]) -> Records:
         """Return the rows of files of this part."""
         match form := self.form_of(files[0] if files else ""):
             case "columns":
@@ -282,7 +282,7 @@ class Part:
                 return BracketRows(files)
             case "tsv" | "csv":
                 return DelimitedRows(files, DELIMITERS[form], self.ordered)
-        return JsonRows(files)  # Parquet too: it is read as lines
+        return JsonRows.read(files)  # Parquet too: it is read as lines
 
     def output(self, path: str) -> RowOutput:
         """Open a file for rows of this part."""
@@ -385,7 +385,7 @@ class FormatParts:
             )
         return files_of_parts
 
-    def open(self, files: Sequence[str], known: Sequence[str]) -> tuple[str, RowReader]:
+    def open(self, files: Sequence[str], known: Sequence[str]) -> tuple[str, Records]:
         """Return the part that files hold, and its unread rows.
 
         Errors: `UserError` if, in another format, the name matches none of the parts in `known`.

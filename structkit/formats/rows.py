@@ -30,9 +30,6 @@ PARQUET_ROWS_PER_BATCH = 1024  # rows of Parquet that are written at once
 class JsonRows(Records):
     """JSON objects, one per line; one without an id gets none."""
 
-    def __init__(self, files: Sequence[str] = ()) -> None:
-        super().__init__(Lines(files))
-
     def _with_id(self, record: Record) -> Record:
         if "id" not in record and "_id" not in record:
             return record
@@ -49,27 +46,24 @@ class JsonRows(Records):
         return next(accepted(dict, Records(block, numbered=False), lambda _: None), {})
 
 
-class _LineRows:
+class _LineRows(Records):
     """Rows cut out of lines; `raw_rows` yields the number of the first line and the bytes of each.
 
     A row that is too long for memory ends the work, because what follows may be part of it.
     """
 
     def __init__(self, files: Sequence[str] = ()) -> None:
-        self.files = list(files) or ["-"]
-        self.lines = Lines(self.files)  # a wrong name is reported before any work
-        self.raw = b""
-        self.count = 0
+        super().__init__(Lines(files))  # a wrong name is reported before any work
         self._line = 0
-        self._rest = self._all_raw_rows()
+        self._raw_rows = self._all_raw_rows()
 
     def __iter__(self) -> Iterator[Row]:
-        for self._line, self.raw in self._rest:  # noqa: B020 the place stays known
+        for self._line, self.raw in self._raw_rows:  # noqa: B020 the place stays known
             self.count += 1
             yield self.parse(_decode(self.raw))
 
     def _all_raw_rows(self) -> Iterator[tuple[int, bytes]]:
-        for name in self.files:
+        for name in self.lines.files:
             self.lines, is_done = Lines([name]), self.lines.is_done
             self.lines.is_done = is_done
             yield from self.raw_rows(self.lines)

@@ -21,7 +21,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import count, islice
 from types import GeneratorType
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Self
 
 import orjson
 
@@ -375,7 +375,7 @@ class Records:
         self._blocks = (Block(file, line, number, data) for (file, line, number), data in blocks)
 
     @classmethod
-    def read(cls, files: Sequence[str] = ()) -> Records:
+    def read(cls, files: Sequence[str] = ()) -> Self:
         """Read the records of files, or of stdin if none is given."""
         return cls(Lines(files))
 
@@ -477,16 +477,21 @@ class Records:
 
     def _with_id(self, record: Record) -> Record:
         number = self._block.number + self._at + 1
-        id_ = record.get("id", record.get("_id", number))
-        if isinstance(id_, bool) or not isinstance(id_, str | int):
-            raise self.place(
-                UserError(f'field "id" is {json_kind(id_)}', "an id is a string or an integer")
-            )
-        return {**record, "id": str(id_)}
+        try:
+            return {**record, "id": id_text(record.get("id", record.get("_id", number)))}
+        except UserError as error:
+            raise self.place(error) from None
 
     def place(self, error: UserError) -> UserError:
         """Return the error with the place of the last record."""
         return error.at(self._block.file, self._block.line + self._at + 1)
+
+
+def id_text(value: object, field: str = "id") -> str:
+    """Return an id as a string. Errors: it is neither a string nor an integer."""
+    if type(value) not in (str, int):
+        raise UserError(f'field "{field}" is {json_kind(value)}', "an id is a string or an integer")
+    return str(value)
 
 
 def add_new(identifier: str, seen: set[str]) -> None:
@@ -591,26 +596,8 @@ class Rejected:
         return {"file": error.file, "line": error.line, "reason": error.reason, "record": content}
 
 
-class RowReader(Protocol):
-    """Records, or rows of other tools' files; iterating again after an error continues after it."""
-
-    count: int
-    lines: Lines
-
-    @property
-    def raw(self) -> bytes:
-        """The last row as it is in the file."""
-        ...
-
-    def __iter__(self) -> Iterator[Record]: ...
-
-    def place(self, error: UserError) -> UserError:
-        """Return the error with the place of the last row."""
-        ...
-
-
 def accepted(
-    each: Callable[[Any], Any], rows: RowReader, reject: Callable[[Rejected], None], batch: int = 0
+    each: Callable[[Any], Any], rows: Records, reject: Callable[[Rejected], None], batch: int = 0
 ) -> Iterator[Any]:
     """Yield what a function returns, or yields, for each row; if it raises, reject the row.
 
@@ -633,7 +620,6 @@ def accepted(
             return [result for record in records for result in results_of([record])]
 
     if batch:
-        assert isinstance(rows, Records)
         for result in rows.map_batches(results_of, batch):
             if isinstance(result, UserError):
                 refuse(result)

@@ -127,7 +127,7 @@ def hybrid_rankings(
             missing = f'document "{lost[0]}" has an embedding, but no text in '
             problem = missing + flag("texts")
             raise UserError(problem, "name the records that were encoded")
-        lexical = [Hit(*hit) for hit in index.search(text_of.pop(query_id), depth)]
+        lexical = index.search(text_of.pop(query_id), depth)
         yield query_id, deepen(partial(_hybrid_hits_at, dense, lexical), k)[:k]
 
 

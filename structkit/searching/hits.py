@@ -269,4 +269,4 @@ def bm25_rankings(
 ) -> Iterator[Ranked]:
     """Yield the k best documents of each query by BM25; `field` has its text."""
     for query_id, text in parse_each(queries, lambda record: query_text(record, field)):
-        yield query_id, [Hit(*hit) for hit in index.search(text, k)]
+        yield query_id, index.search(text, k)

@@ -13,15 +13,16 @@ from typing import Any, Self
 import numpy as np
 import orjson
 
-from structkit.embeddings.reading import fingerprint, id_line, map_array
+from structkit.embeddings.reading import fingerprint, id_line, map_array, read_errors
 from structkit.embeddings.vectors import IntArray, Vectors
 from structkit.errors import UserError, flag, wrong_usage
 from structkit.paths import refuse_pipe
 from structkit.processes import group_by_size
 from structkit.records.fields import document_text
-from structkit.records.jsonl import Record, Records, cannot_read, parse_each
+from structkit.records.jsonl import Record, Records, parse_each
 from structkit.records.output import refuse_existing, whole_folder, write_json
 from structkit.searching.bm25 import Counts, Postings, smallest
+from structkit.searching.hits import Hit
 from structkit.searching.index import tie_ranks, top_k
 from structkit.searching.options import WORD_LIST, WordOptions, is_saved
 from structkit.searching.words import folded_words
@@ -72,7 +73,7 @@ class LexicalIndex:
         """The place of each document among equal scores, (documents,)."""
         return tie_ranks(self.doc_ids)
 
-    def search(self, query: str, k: int) -> list[tuple[str, float]]:
+    def search(self, query: str, k: int) -> list[Hit]:
         """Return the k best documents that share a word with the query, with scores."""
         total = np.zeros(len(self.doc_ids), np.float32)
         for word in folded_words(query):
@@ -82,7 +83,7 @@ class LexicalIndex:
                 total[self.documents[here]] += self.scores[here]
         matched = np.flatnonzero(total > 0)
         ranked = matched[top_k(total[matched], self.place[matched], k)]
-        return [(self.doc_ids[document], float(total[document])) for document in ranked]
+        return [Hit(self.doc_ids[document], float(total[document])) for document in ranked]
 
     def save(self, folder: str) -> None:
         """Write a folder, whole or not at all, replacing an older one.
@@ -110,7 +111,7 @@ class LexicalIndex:
             raise UserError(f"holds no index for BM25 (no {WORD_LIST})", again).at(folder)
         for each in (INDEX_META, *INDEX_FILES):
             refuse_pipe(str(home / each), "an index")
-        try:
+        with read_errors(folder, again):
             meta = orjson.loads((home / INDEX_META).read_bytes())
             doc_ids, names = (
                 (home / each).read_text("utf-8").removesuffix("\n").split("\n")
@@ -123,10 +124,6 @@ class LexicalIndex:
             if meta["files"] != {name: _fingerprint(home / name) for name in INDEX_FILES}:
                 raise ValueError("its files do not fit together")
             return cls(doc_ids, number, **arrays, built=dict(meta["built"]))
-        except OSError as error:
-            raise cannot_read(error).at(error.filename or folder) from None
-        except (ValueError, TypeError, KeyError) as error:
-            raise UserError(f"is damaged ({error})", again).at(folder) from None
 
 
 def _fingerprint(path: Path) -> str:

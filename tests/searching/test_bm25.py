@@ -58,21 +58,22 @@ def test_scores_are_those_of_bm25s_to_the_last_bit(texts, query, k1, b):
     scores = library.get_scores(known) if known else np.zeros(len(texts))
     expected = {str(n): float(score) for n, score in enumerate(scores) if score > 0}
     ids = [str(number) for number in range(len(texts))]
-    assert expected == dict(LexicalIndex.of(ids, texts, WordOptions(k1=k1, b=b)).search(query, 99))
+    hits = LexicalIndex.of(ids, texts, WordOptions(k1=k1, b=b)).search(query, 99)
+    assert expected == {hit.doc_id: hit.score for hit in hits}
 
 
 def test_equal_scores_are_ordered_by_descending_id_also_at_the_cut():
     texts = ["same text"] * 4 + ["another one"]
     index = LexicalIndex.of(["b", "d", "a", "c", "z"], texts, WordOptions())
-    assert ["d", "c", "b", "a"] == [doc_id for doc_id, _ in index.search("same", 9)]
-    assert ["d", "c"] == [doc_id for doc_id, _ in index.search("same", 2)]
+    assert ["d", "c", "b", "a"] == [hit.doc_id for hit in index.search("same", 9)]
+    assert ["d", "c"] == [hit.doc_id for hit in index.search("same", 2)]
 
 
 def test_a_query_or_document_without_a_known_word_finds_nothing():
     index = LexicalIndex.of(["1", "2"], ["", "some text of the corpus"], WordOptions())
     for query in ("absent", "", "the"):
         assert [] == index.search(query, 5)
-    assert ["2"] == [doc_id for doc_id, _ in index.search("text", 5)]
+    assert ["2"] == [hit.doc_id for hit in index.search("text", 5)]
 
 
 @pytest.mark.parametrize(
@@ -202,19 +203,19 @@ def test_a_damaged_index_is_refused(files):
     meta = json.loads((folder / "meta.json").read_text())
     ids, known = ((folder / f"{name}.txt").read_text() for name in ("ids", "words"))
     documents, scores = ((folder / f"{name}.npy").read_bytes() for name in ("documents", "scores"))
-    unfit = r"words: is damaged \(its files do not fit together\); build the index again with --"
+    unfit = r"words: cannot be read: its files do not fit together; build the index again with --"
     spoiled = [
         ("ids.txt", ids.replace("d49\n", ""), unfit),
         ("ids.txt", ids.replace("d49", "d0"), unfit),
-        ("ids.txt", b"\xff" * 9, r"words: is damaged \(.*decode"),
-        ("meta.json", "[1]", "words: is damaged"),
-        ("meta.json", "{", "words: is damaged"),
+        ("ids.txt", b"\xff" * 9, r"words: cannot be read: .*decode"),
+        ("meta.json", "[1]", "words: cannot be read: "),
+        ("meta.json", "{", "words: cannot be read: "),
         ("meta.json", json.dumps({**meta, "files": {}}), unfit),
-        ("meta.json", json.dumps({"files": meta["files"]}), "words: is damaged"),
+        ("meta.json", json.dumps({"files": meta["files"]}), "words: cannot be read: "),
         ("words.txt", known.replace("file\n", ""), unfit),
         ("words.txt", known.replace("file\n", "def\n"), unfit),
-        ("scores.npy", scores[:-3], "words: is damaged"),
-        ("scores.npy", b"", "words: is damaged"),
+        ("scores.npy", scores[:-3], "words: cannot be read: "),
+        ("scores.npy", b"", "words: cannot be read: "),
         ("scores.npy", documents, unfit),
         ("documents.npy", documents[:-4] + (50).to_bytes(4, "little"), unfit),
         ("starts.npy", documents, unfit),

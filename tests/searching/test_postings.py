@@ -61,7 +61,8 @@ def content(index):
 def test_scores_are_those_of_search(folder, question):
     texts = [text for _, each in sorted(folder.items()) for text in each]
     ids = [str(number) for number in range(len(texts))]
-    found = dict(LexicalIndex.of(ids, texts, WordOptions()).search(question, len(ids)))
+    hits = LexicalIndex.of(ids, texts, WordOptions()).search(question, len(ids))
+    found = {hit.doc_id: hit.score for hit in hits}
     expected = [found.get(number, 0.0) for number in ids]
     scores = words(folder).scores(folded_words(question))
     near = bound(len(folded_words(question)) + 1, scores.max())  # those of search have 32 bits
