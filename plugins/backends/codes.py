@@ -39,24 +39,13 @@ class SignsIndex:
     """Binary rows by their Hamming distance, which is negative as a score."""
 
     def __init__(self, codes: Embeddings) -> None:
-        self.bits = [part.bits for part in codes.vectors.parts if isinstance(part, BinaryRows)]
+        parts = codes.vectors.parts
+        self.bits = np.concatenate([part.bits for part in parts if isinstance(part, BinaryRows)])
 
     def search(self, queries: Vectors, rows: int) -> tuple[Vectors, IntArray]:
         """Return scores and numbers of the nearest rows, (queries, rows), best first."""
-        signs = pack_signs(queries)
-        distances, numbers, start = [], [], 0
-        for bits in self.bits:
-            distance, number = faiss.knn_hamming(
-                signs, np.ascontiguousarray(bits), min(rows, len(bits))
-            )
-            distances.append(distance)
-            numbers.append(number + start)
-            start += len(bits)
-        every = np.concatenate(distances, axis=1)
-        order = np.argsort(every, axis=1, kind="stable")[:, :rows]
-        scores = np.take_along_axis(-every.astype(np.float32), order, axis=1)
-        nearest: IntArray = np.take_along_axis(np.concatenate(numbers, axis=1), order, axis=1)
-        return scores, nearest
+        distances, numbers = faiss.knn_hamming(pack_signs(queries), self.bits, rows)
+        return -distances.astype(np.float32), numbers
 
 
 class Backend(plugin.Backend):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,29 +133,6 @@ class BinaryRows:
         return BinaryRows(self.bits[rows], self.shape[1])
 
 
-class UnitRows:
-    """Rows, which may be mapped, scaled to length 1 when asked for; a row of zeros stays."""
-
-    def __init__(self, rows: Matrix, lengths: Vectors | None = None) -> None:
-        self.rows = rows
-        self.shape: tuple[int, int] = rows.shape
-        self.lengths = row_norms(rows) if lengths is None else lengths
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, rows: slice | IntArray) -> Vectors:
-        lengths = self.lengths[rows, None]
-        return np.divide(self.rows[rows], np.where(lengths == 0, 1, lengths), dtype=np.float32)
-
-    def take(self, rows: IntArray) -> UnitRows:
-        """Return some of the rows."""
-        return UnitRows(self.rows.take(rows), self.lengths[rows])
-
-
-Coded: TypeAlias = Int8Rows | BinaryRows | UnitRows
-
-
 class Matrix:
     """Rows of several matrices in sequence, read as float32 on use.
 
@@ -163,7 +140,7 @@ class Matrix:
     requested rows are read.
     """
 
-    def __init__(self, parts: Sequence[Floats | Coded]) -> None:
+    def __init__(self, parts: Sequence[Floats | Int8Rows | BinaryRows]) -> None:
         self.parts = list(parts)
         self.starts = np.cumsum([0, *map(len, self.parts)])  # (parts + 1,)
         self.shape: tuple[int, int] = (int(self.starts[-1]), int(self.parts[0].shape[1]))
@@ -210,6 +187,17 @@ class Matrix:
             ]
             return Matrix(kept)
         return Matrix([self._numbers(rows)])
+
+
+class UnitRows:
+    """Rows, which may be mapped, scaled to length 1 when asked for; a row of zeros stays."""
+
+    def __init__(self, rows: Matrix) -> None:
+        self.rows, self.lengths = rows, row_norms(rows)
+
+    def __getitem__(self, rows: slice | IntArray) -> Vectors:
+        lengths = self.lengths[rows, None]
+        return np.divide(self.rows[rows], np.where(lengths == 0, 1, lengths), dtype=np.float32)
 
 
 def normalize_rows(vectors: Any) -> Vectors:

@@ -67,7 +67,7 @@ def tie_ranks(doc_ids: Sequence[str]) -> IntArray:
     return np.argsort(order)  # the inverse permutation
 
 
-def top_k(scores: Vectors, place: IntArray, k: int) -> IntArray:
+def top_k(scores: Floats, place: IntArray, k: int) -> IntArray:
     """Return the numbers of the k best of some documents, best first; equal scores go by place.
 
     >>> top_k(np.array([1, 2, 1, 1], np.float32), tie_ranks(["a", "b", "c", "d"]), 2).tolist()
@@ -104,20 +104,19 @@ class Index:
     def __init__(
         self, corpus: Embeddings, similarity: str = "dot", block: int = ROWS_PER_BLOCK
     ) -> None:
-        rows, self.similarity, self.block = corpus.vectors, similarity, block
-        self.largest_norm = corpus.largest_norm
-        if similarity == "cosine" and not are_unit(rows, 1e-6):
-            rows, self.largest_norm = Matrix([UnitRows(rows)]), 1.0
-        if similarity in ("cosine", "maxsim"):
-            self.similarity = "dot"
-        self.pairwise = PAIRWISE[self.similarity]
+        self.similarity = "dot" if similarity in ("cosine", "maxsim") else similarity
+        self.pairwise, self.block = PAIRWISE[self.similarity], block
         numbers: dict[str, int] = {}
         of_rows = [numbers.setdefault(doc_id, len(numbers)) for doc_id in corpus.doc_ids]
         self.doc_ids = list(numbers)
         self.document = np.array(of_rows)  # of each row, (rows,)
         self.place = tie_ranks(self.doc_ids)
         self.rows = np.argsort(self.document, kind="stable")  # rows of a document together
-        self.vectors = rows.take(self.rows)  # (rows, dimensions)
+        vectors = corpus.vectors.take(self.rows)  # (rows, dimensions)
+        self.vectors: Matrix | UnitRows = vectors
+        self.largest_norm = corpus.largest_norm
+        if similarity == "cosine" and not are_unit(vectors, 1e-6):
+            self.vectors, self.largest_norm = UnitRows(vectors), 1.0
         self.lengths = np.bincount(self.document)  # rows of each document
         self.starts = np.concatenate(([0], np.cumsum(self.lengths)))  # (documents + 1,)
 
