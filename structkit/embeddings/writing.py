@@ -8,8 +8,8 @@ line for each document, NAME.rows.txt its number of rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from itertools import groupby
 from typing import Any
 
@@ -34,24 +34,15 @@ from structkit.records.jsonl import Record
 from structkit.records.output import (
     WholeFile,
     as_text,
-    cannot_write,
     indented,
     keep_together,
     partial_of,
+    write_errors,
 )
 
 FLOAT32_TYPE = "<f4"
 NPY_HEADER_BYTES = 128  # bytes that NumPy takes for it, whatever the number of rows
 JSONL_REMEDY = "write JSONL, or change the id"
-
-
-@contextmanager
-def write_errors(path: str) -> Iterator[None]:
-    """Raise a `UserError` with the path if the system refuses to write."""
-    try:
-        yield
-    except OSError as error:
-        raise cannot_write(error).at(path) from None
 
 
 class VectorFiles:

@@ -51,6 +51,22 @@ def cannot_write(error: OSError, name: str = "output") -> UserError:
     )
 
 
+def write_error(error: OSError, path: str, name: str = "output") -> Exception:
+    """Return the error with its place and a remedy; that of a closed pipe stays."""
+    if isinstance(error, BrokenPipeError):
+        return error
+    return cannot_write(error, name).at("stdout" if path == "-" else path)
+
+
+@contextmanager
+def write_errors(path: str, name: str = "output") -> Iterator[None]:
+    """Raise with a remedy if the system refuses to write, except to a closed pipe."""
+    try:
+        yield
+    except OSError as error:
+        raise write_error(error, path, name) from None
+
+
 class WholeFile:
     """File that is written beside its target, and takes its name with `keep`.
 
@@ -143,13 +159,12 @@ def whole_folder(folder: str | Path, name: str = "output") -> Iterator[Path]:
     target = os.path.realpath(folder)
     partial = Path(partial_of(target))
     try:
-        refuse_name(target)
-        remove(partial)
-        (partial / NEW_FOLDER).mkdir(parents=True)
-        yield partial / NEW_FOLDER
-        replace_folder(partial / NEW_FOLDER, target, partial / OLD_FOLDER)
-    except OSError as error:
-        raise cannot_write(error, name=name).at(str(folder)) from None
+        with write_errors(str(folder), name):
+            refuse_name(target)
+            remove(partial)
+            (partial / NEW_FOLDER).mkdir(parents=True)
+            yield partial / NEW_FOLDER
+            replace_folder(partial / NEW_FOLDER, target, partial / OLD_FOLDER)
     finally:
         remove(partial)
 
@@ -344,16 +359,8 @@ class Output:
     def __init__(self, path: str = "-", name: str = "output", kept: str = NO_CHARACTERS) -> None:
         self.path, self.name, self.kept = path, name, kept
         self.whole: WholeFile | None = None
-        with self._writing():
+        with write_errors(path, name):
             self.handle = self._open()
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Raise with a remedy if the system refuses to write, except to a closed pipe."""
-        try:
-            yield
-        except OSError as error:
-            raise self._reported(error) from None
 
     def _open(self) -> IO[bytes]:
         descriptor = 1 if self.path == "-" else descriptor_named(self.path)
@@ -370,10 +377,7 @@ class Output:
         return self.whole.handle
 
     def write(self, data: bytes) -> None:
-        try:
-            self.handle.write(data)
-        except OSError as error:
-            raise self._reported(error) from None
+        self.write_records([data])
 
     def write_records(self, records: Iterable[Record] | Iterable[bytes]) -> None:
         """Write records, one per line; or lines of records as they are."""
@@ -389,23 +393,17 @@ class Output:
             try:  # not around the loop: an error that `records` raises is not about the output
                 write(line)
             except OSError as error:
-                raise self._reported(error) from None
+                raise write_error(error, self.path, self.name) from None
 
     def flush(self) -> None:
         """Hand written data to the system, so that a full disk is noticed now."""
-        with self._writing():
+        with write_errors(self.path, self.name):
             self.handle.flush()
 
     def close(self) -> None:
         """Write all that is left to write; the file gets its name later."""
-        with self._writing():
+        with write_errors(self.path, self.name):
             self.handle.close()
-
-    def _reported(self, error: OSError) -> Exception:
-        if isinstance(error, BrokenPipeError):
-            return error
-        place = "stdout" if self.path == "-" else self.path
-        return cannot_write(error, name=self.name).at(place)
 
     def __enter__(self) -> Self:
         return self
@@ -417,7 +415,7 @@ class Output:
                 self.whole.keep()
         except OSError as problem:
             if kind is None:
-                raise self._reported(problem) from None
+                raise write_error(problem, self.path, self.name) from None
         finally:
             if self.whole:
                 self.whole.drop()
