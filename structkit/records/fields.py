@@ -4,8 +4,7 @@ One order of fields holds for every command, and one place of code.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from pathlib import PurePosixPath
+from posixpath import basename, splitext
 
 from structkit.errors import UserError, flag, program
 from structkit.records.jsonl import Record, text_field
@@ -142,15 +141,10 @@ def add_place(text: str, record: Record, field: str, paths: bool | None = None) 
     return f"{place} {text}" if place else text
 
 
-@lru_cache(maxsize=1 << 10)
-def _file_stem(path: str) -> str:
-    return PurePosixPath(path).stem  # the passages of a file have the same
-
-
 def _place_of_record(record: Record) -> str:
     """Return a text's place as `collect` records it: path, file name, scope and names."""
     path, scope, names = (record.get(field) for field in ("path", "scope", "names"))
-    parts = [path, _file_stem(path)] if isinstance(path, str) else []
+    parts = [path, splitext(basename(path))[0]] if isinstance(path, str) else []
     if isinstance(scope, str):
         parts.append(scope)
     if isinstance(names, list):

@@ -16,7 +16,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import accumulate
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 
 from structkit.embeddings.vectors import Floats, IntArray, Vectors, scatter_rows
 from structkit.searching import BM25_B, BM25_K1, PREFIX_WORD_WEIGHT
+from structkit.searching.index import top_k
 from structkit.searching.words import MIN_STEM_CHARACTERS, document_words, same_stem, shortens
 from structkit.structure.bags import Bags
 
@@ -109,10 +109,8 @@ class Postings:
     @classmethod
     def join(cls, parts: Sequence[Postings]) -> Self:
         """Return one of several, whose documents follow each other."""
-        sizes = [len(part.lengths) for part in parts]
-        starts = accumulate(sizes, initial=0)
-        spans = zip(starts, sizes, strict=False)  # the last start is the end
-        numbers = [np.arange(start, start + size) for start, size in spans]
+        ends = np.cumsum([len(part.lengths) for part in parts])
+        numbers = np.split(np.arange(ends[-1]), ends[:-1])
         return cls.merge([*zip(parts, numbers, strict=True)])
 
     @classmethod
@@ -374,11 +372,8 @@ def highest_scores(scores: Floats, maximum: int) -> dict[int, float]:
     {2: 3.0, 1: 1.0}
     """
     passages = np.flatnonzero(scores > 0)
-    if len(passages) > maximum:  # sorting a few is faster than all
-        least = np.partition(scores[passages], -maximum)[-maximum]
-        passages = passages[scores[passages] >= least]
-    order = passages[np.argsort(-scores[passages], kind="stable")][:maximum]
-    return {int(number): float(scores[number]) for number in order}
+    best = passages[top_k(scores[passages], passages, maximum)]
+    return {int(number): float(scores[number]) for number in best}
 
 
 def _idf_of_columns(counts: Counts | Floats) -> Floats:
