@@ -132,7 +132,7 @@ def search(settings: Settings) -> Iterator[Record]:
     question in `query` has its number as id, from 1. Equal scores are ordered by descending
     document id. Errors: repeated ids.
     """
-    from structkit.searching.hits import bm25_rankings, run_records
+    from structkit.searching.hits import run_records
 
     method = settings.method or method_of(settings.corpus)
     model = settings.model or (BUILTIN if method == "hybrid" else None)
@@ -147,7 +147,7 @@ def search(settings: Settings) -> Iterator[Record]:
         from structkit.searching.lexical import lexical_index
 
         index = lexical_index(settings.corpus, settings, save_index=settings.save_index)
-        rankings = bm25_rankings(index, queries, settings.query_field, depth)
+        rankings = index.rankings(queries, settings.query_field, depth)
     else:
         rankings = _rankings_with_embeddings(
             settings, queries, depth, model, encodes, hybrid=method == "hybrid"

@@ -1,4 +1,4 @@
-"""Hits, the contract of a search backend, and the hits of queries by embeddings or words."""
+"""Hits, the contract of a search backend, and the hits of queries by embeddings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,14 +30,11 @@ from structkit.embeddings.vectors import (
     row_blocks,
 )
 from structkit.errors import UserError, flag, program, wrong_usage
-from structkit.records.fields import items, query_text
+from structkit.records.fields import items
 from structkit.records.jsonl import Record, Records, add_new, parse_each
 from structkit.registry import Contract
 from structkit.searching.options import SearchOptions
 from structkit.settings import flags_given
-
-if TYPE_CHECKING:
-    from structkit.searching.lexical import LexicalIndex  # embeddings are searched without it
 
 QUERIES_PER_BATCH = 256  # queries that are searched together …
 MAXSIM_QUERIES_PER_BATCH = 8  # … or with maxsim, where each has many rows
@@ -262,11 +259,3 @@ def _check_dimensions(dimensions: int, searcher: Searcher, file: str) -> None:
             remedy += f", or cut both with {flag('dimensions', searcher.dimensions)}"
         problem = f"gives {dimensions} dimensions, and the corpus has {searcher.dimensions}"
         raise UserError(problem, remedy).at(file)
-
-
-def bm25_rankings(
-    index: LexicalIndex, queries: Records, field: str | None, k: int
-) -> Iterator[Ranked]:
-    """Yield the k best documents of each query by BM25; `field` has its text."""
-    for query_id, text in parse_each(queries, lambda record: query_text(record, field)):
-        yield query_id, index.search(text, k)

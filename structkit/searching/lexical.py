@@ -18,11 +18,11 @@ from structkit.embeddings.vectors import IntArray, Vectors
 from structkit.errors import UserError, flag, wrong_usage
 from structkit.paths import refuse_pipe
 from structkit.processes import group_by_size
-from structkit.records.fields import document_text
+from structkit.records.fields import document_text, query_text
 from structkit.records.jsonl import Record, Records, parse_each
 from structkit.records.output import refuse_existing, whole_folder, write_json
 from structkit.searching.bm25 import Counts, Postings, smallest
-from structkit.searching.hits import Hit
+from structkit.searching.hits import Hit, Ranked
 from structkit.searching.index import tie_ranks, top_k
 from structkit.searching.options import WORD_LIST, WordOptions, is_saved
 from structkit.searching.words import folded_words
@@ -84,6 +84,11 @@ class LexicalIndex:
         matched = np.flatnonzero(total > 0)
         ranked = matched[top_k(total[matched], self.place[matched], k)]
         return [Hit(self.doc_ids[document], float(total[document])) for document in ranked]
+
+    def rankings(self, queries: Records, field: str | None, k: int) -> Iterator[Ranked]:
+        """Yield the k best documents of each query; `field` has its text."""
+        for query_id, text in parse_each(queries, lambda record: query_text(record, field)):
+            yield query_id, self.search(text, k)
 
     def save(self, folder: str) -> None:
         """Write a folder, whole or not at all, replacing an older one.
