@@ -390,14 +390,14 @@ def _update(
 
 
 def _say_what_was_read(files: Sequence[File], seconds: float) -> None:
-    from structkit.collecting.units import say_what_lacks_grammars
+    from structkit.collecting.units import report_missing_grammars
 
     passages = format_count(sum(file.passages for file in files), "passage")
     problems = Counter(file.problem for file in files if file.problem)
     reasons = "; ".join(f"{count} x {problem}" for problem, count in problems.most_common())
     skipped = f"; skipped {problems.total():,} ({reasons})" if problems else ""
     say(f"read {format_count(len(files), 'file')}, {passages}, in {seconds:.1f} s{skipped}")
-    say_what_lacks_grammars({os.path.splitext(file.path)[1] for file in files})
+    report_missing_grammars({os.path.splitext(file.path)[1] for file in files})
 
 
 @dataclass

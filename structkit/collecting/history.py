@@ -261,17 +261,17 @@ class CommitTask(NamedTuple):
 
 
 def commit_tasks(
-    folder: str, takes: Callable[[str], bool], part: Shard, maximum: int
+    folder: str, is_chosen: Callable[[str], bool], shard: Shard, maximum: int
 ) -> Generator[CommitTask]:
-    """Yield a part of the commits of a folder, with the files that `takes` chooses."""
+    """Yield a shard of the commits of a folder, with the files that `is_chosen` chooses."""
     with (
         open_repository(folder) as source,
         closing(Blobs(source, maximum)) as blobs,
         closing(commits(source)) as history,
     ):
         for commit in history:
-            chosen = [change for change in commit.changes if takes(change.path)]
-            if not (chosen and commit.message and part.holds(commit.id)):
+            chosen = [change for change in commit.changes if is_chosen(change.path)]
+            if not (chosen and commit.message and shard.holds(commit.id)):
                 continue
             if commit.id in source.shallow_commits and blobs.has_parents(commit.id):
                 yield CommitTask(commit, left_out=LeftOut(commit.short, *BEGINS_SHALLOW_CLONE))

@@ -17,7 +17,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, wrong_usage
 from structkit.paths import open_found
 from structkit.records.jsonl import cannot_read
 
@@ -25,23 +25,23 @@ IGNORE_FILES = (".gitignore", ".ignore")  # the later one counts
 # at the root of a repository
 GIT_FOLDER = ".git"
 GIT_EXCLUDE = ".git/info/exclude"
-MAX_IGNORE_BYTES = 1_000_000  # bytes of an ignore file
-MAX_WILDCARD_BYTES = 100_000  # bytes of its patterns that need a regular expression
-MAX_PATH_BYTES = 4096  # bytes of a path that a system opens
+MAX_IGNORE_BYTES = 1_000_000  # of an ignore file
+MAX_WILDCARD_BYTES = 100_000  # of its patterns that need a regular expression
+MAX_PATH_BYTES = 4096  # of a path that a system opens
 
-NotePlace = Callable[[str], object]
-FileFaults = dict[str, UserError]  # why a file is not read
+NotePlace = Callable[[str], object]  # records the status of a path
+FileFaults = dict[str, UserError]  # by path, why a file is not read
 
-# a line without the spaces at its end; one after a backslash stays
+# a line without the spaces at its end; a space after a backslash stays
 PATTERN_LINE = re.compile(rb"((?:\\.?|[^ \\]| +(?=[^ ]))*+).*", re.DOTALL)
 WILDCARD = re.compile(rb"[*?[\\]")
-# in a pattern as a regular expression, until its stars are written: a pattern holds no NUL
+# marks for stars in a regular expression, until `_expand_stars`; no pattern has a NUL
 STAR = b"\0"  # `*`
 ANY_FOLDERS = b"\0\0"  # `**/`
 ANY_REST = b".*"  # `**` at the end
-# stars, a character that may be escaped, or a backslash at the end
+# stars, or a character after a backslash or none, or a backslash at the end
 TOKEN = re.compile(rb"\*+|\\?.|\\", re.DOTALL)
-# of a bracket: a class, or a character that may begin a range
+# in a bracket: a class, or a character or range, each end with a backslash or without
 BRACKET_ITEM = re.compile(rb"\[:([^]]*):\]|(?:\\(.)|([^\\]))(?:-(?:\\(.)|([^]\\])))?", re.DOTALL)
 CHARACTER_CLASSES = dict(
     line.split()
@@ -65,7 +65,7 @@ CHARACTER_CLASSES = dict(
 class Pattern(NamedTuple):
     """A pattern of an ignore file."""
 
-    ignores: bool  # else it starts with `!`
+    ignores: bool  # False if it starts with `!`
     folders_only: bool  # it ends with a slash, and matches folders only
     anchored: bool  # it holds another slash, and matches paths from the file's folder
     text: bytes  # without these signs
@@ -99,17 +99,17 @@ class Pattern(NamedTuple):
 
 
 def _translate(text: bytes) -> bytes:
-    """Return the regular expression of a pattern, but for its stars.
+    """Return the regular expression of a pattern, with marks for its stars.
 
-    It is empty if a bracket or a backslash is left open.
+    It is empty if a bracket is not closed, or a backslash is the last character.
     """
     regex, at = bytearray(), 0
     wildcard = WILDCARD.search(text)
     while token := TOKEN.match(text, at):
         start, at = token.span()
         if token[0].startswith(b"*"):
-            # git cuts off the text before the first special character: it takes `a**/b`
-            # for `a` and `**/b` (before version 2.52)
+            # two stars count at the start of a name. Before version 2.52, git also takes `a**/b`
+            # for `a` and `**/b`: it compares the text before the first wildcard alone
             is_first = wildcard and start == wildcard.start()
             begins_name = is_first or text.endswith(b"/", 0, start)
             is_double = len(token[0]) > 1 and begins_name
@@ -130,17 +130,21 @@ def _translate(text: bytes) -> bytes:
         elif token[0] == b"\\":
             return b""
         else:
-            regex += re.escape(token[0][-1:])
+            regex += re.escape(token[0][-1:])  # without the backslash
     return bytes(regex)
 
 
 def _bracket(text: bytes, at: int) -> tuple[bytes, int]:
-    """Return the regular expression of an open bracket, and its end; empty if git refuses it."""
-    negated = text[at : at + 1] in (b"!", b"^")
-    at += negated
+    """Return the regular expression of the bracket that opens before a place, and its end.
+
+    The expression is empty if git refuses the bracket.
+    """
+    regex = bytearray(b"(?!/)[")
+    if text[at : at + 1] in (b"!", b"^"):
+        regex += b"^"
+        at += 1
     first = at
-    regex = bytearray(b"(?!/)[^" if negated else b"(?!/)[")
-    while at == first or not text.startswith(b"]", at):
+    while at == first or not text.startswith(b"]", at):  # as the first item, `]` is a character
         item = BRACKET_ITEM.match(text, at)
         if not item:
             return b"", at
@@ -148,7 +152,7 @@ def _bracket(text: bytes, at: int) -> tuple[bytes, int]:
         if name is None:
             low, high = escaped_low or plain_low, escaped_high or plain_high or b""
             regex += b"\\x%02x" % ord(low)
-            if low <= high:
+            if low <= high:  # not empty, nor reversed, as in `z-a`
                 regex += b"-\\x%02x" % ord(high)
         elif name in CHARACTER_CLASSES:
             regex += CHARACTER_CLASSES[name]
@@ -159,23 +163,25 @@ def _bracket(text: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _expand_stars(regex: bytes) -> bytes:
-    """Return the regular expression with its stars; its time is O(pattern times text).
+    """Return the regular expression with stars for their marks; its time is O(pattern times text).
 
-    Stars are lazy and atomic, except the last one of each kind, which may backtrack to the end.
+    A star takes the shortest text before what follows it, and no other one: it is an atomic group.
+    Only the last star of each kind may take more.
     """
-    whole, segments = b"", regex.split(ANY_FOLDERS)
+    expanded, segments = b"", regex.split(ANY_FOLDERS)
     for number, segment in enumerate(segments, 1):
-        start, *parts = segment.split(STAR)
-        final = number == len(segments)
-        last_star = b"[^/]*" + parts.pop() if parts and final else b""
+        start, *after_stars = segment.split(STAR)
+        is_last = number == len(segments)
+        last_star = b"[^/]*" + after_stars.pop() if after_stars and is_last else b""
         folders = b"(?:[^/]*+/)*?" if number > 1 else b""
-        piece = folders + start + b"".join(b"(?>[^/]*?%b)" % part for part in parts) + last_star
-        whole += piece if final else b"(?>%b)" % piece
-    return whole
+        stars = b"".join(b"(?>[^/]*?%b)" % text for text in after_stars)
+        piece = folders + start + stars + last_star
+        expanded += piece if is_last else b"(?>%b)" % piece
+    return expanded
 
 
 class _PatternIndex:
-    """Patterns matched with names, or with paths, by the number of their run (see `Patterns`)."""
+    """Patterns by the number of their run (see `Patterns`), all to match with the same text."""
 
     def __init__(self, runs: Mapping[int, Sequence[Pattern]]) -> None:
         self.literals: dict[bytes, int] = {}
@@ -198,7 +204,7 @@ class _PatternIndex:
 
 
 class Patterns:
-    """The patterns of a file, in runs: adjacent ones that all ignore, or do not.
+    """The patterns of a file in runs: adjacent patterns that all ignore, or all do not.
 
     >>> rules = Patterns.of([b"*.o", b"!b.o"])
     >>> [rules.ignores((b"a/", name, False)) for name in (b"a.o", b"b.o", b"a.c")]
@@ -206,8 +212,8 @@ class Patterns:
     """
 
     def __init__(self, patterns: Iterable[Pattern]) -> None:
-        self.run_ignores: list[bool] = []  # of each run
-        # the runs of names and paths, and of those that match folders only
+        self.run_ignores: list[bool] = []  # of each run, whether it ignores
+        # the patterns of each run, by `folders_only` and `anchored`
         runs_by_kind: defaultdict[tuple[bool, bool], defaultdict[int, list[Pattern]]]
         runs_by_kind = defaultdict(lambda: defaultdict(list))
         for run, (ignores, adjacent) in enumerate(groupby(patterns, attrgetter("ignores")), 1):
@@ -270,7 +276,7 @@ class IgnoreRules:
     def above(cls, folder: str, note: NotePlace) -> tuple[IgnoreRules, FileFaults]:
         """Return the rules of a folder from outside it, up to its repository's root.
 
-        `note` gets each place that decides this before it is looked at.
+        `note` records each place that decides this, before it is looked at.
         """
         places: list[str] = []  # from the outermost
         for place in (folder, *map(str, Path(folder).parents)):
@@ -284,26 +290,26 @@ class IgnoreRules:
         ignoring, faults = cls(), FileFaults()
         names: Sequence[str] = (GIT_FOLDER, *IGNORE_FILES)
         for outer, inner in pairwise(places):
-            ignoring, unread = ignoring.within(outer, "", names, note)
+            ignoring, unread = ignoring.with_files(outer, "", names, note)
             faults |= {os.path.join(outer, name): error for name, error in unread.items()}
-            ignoring = ignoring.inside(os.path.basename(inner))
-            names = IGNORE_FILES
+            ignoring = ignoring.in_subfolder(os.path.basename(inner))
+            names = IGNORE_FILES  # only the outermost one has a `.git`
         return ignoring, faults
 
-    def within(
+    def with_files(
         self, root: str, below: str, names: Collection[str], note: NotePlace
     ) -> tuple[IgnoreRules, FileFaults]:
         """Return these rules with those of a folder's files, and the unread files.
 
-        `below` is its path from `root`, with a slash at the end. At the root of a repository only
-        its own rules apply.
+        `below` is the folder's path from `root`, with a slash at the end, and `names` are those in
+        the folder. At the root of a repository only its own rules apply.
         """
         rules, faults = self.rules, FileFaults()
         files = {name: (root, below + name) for name in IGNORE_FILES if name in names}
         if GIT_FOLDER in names:
             rules = ()
-            git = common_folder(git_folder(os.path.join(root, below)))
-            files = {GIT_EXCLUDE: (git, "info/exclude"), **files}
+            shared = common_folder(git_folder(os.path.join(root, below)))
+            files = {GIT_EXCLUDE: (shared, "info/exclude"), **files}
         for name, place in files.items():
             note(os.path.join(*place))
             try:
@@ -319,8 +325,8 @@ class IgnoreRules:
                 rules = ((patterns, b""), *rules)
         return IgnoreRules(rules), faults
 
-    def inside(self, name: str) -> IgnoreRules:
-        """Return the same rules in a folder of this one."""
+    def in_subfolder(self, name: str) -> IgnoreRules:
+        """Return the same rules for a folder in this one."""
         folder = os.fsencode(name) + b"/"
         return IgnoreRules(tuple((patterns, prefix + folder) for patterns, prefix in self.rules))
 
@@ -337,8 +343,8 @@ class IgnoreRules:
 def file_filter(globs: Sequence[str]) -> Callable[[str], bool]:
     """Return a function that tells whether a path matches patterns as in .gitignore.
 
-    >>> takes = file_filter(["*.py", "!test_*"])
-    >>> [takes(path) for path in ("src/a.py", "src/test_a.py", "a.go")]
+    >>> is_chosen = file_filter(["*.py", "!test_*"])
+    >>> [is_chosen(path) for path in ("src/a.py", "src/test_a.py", "a.go")]
     [True, False, False]
     """
     if all(each.startswith("!") for each in globs):
@@ -347,16 +353,15 @@ def file_filter(globs: Sequence[str]) -> Callable[[str], bool]:
     for each in globs:
         pattern = Pattern.parse(os.fsencode(each))
         if not pattern:
-            problem = f"{flag('glob', each)} matches no path"
-            raise UserError(problem, "write it as in .gitignore", status=2)
+            raise wrong_usage(f"{flag('glob', each)} matches no path", "write it as in .gitignore")
         patterns.append(pattern)
     return Patterns(patterns).selects
 
 
 def git_folder(root: str) -> str:
-    """Return git's folder of a working tree; `.git` may be a file with its name.
+    """Return git's folder of a working tree: `.git`, or what this names if it is a file.
 
-    If that file leads nowhere, so does the folder.
+    The folder may not exist.
     """
     folder = os.path.join(root, GIT_FOLDER)
     if os.path.isdir(folder):
@@ -365,7 +370,7 @@ def git_folder(root: str) -> str:
 
 
 def common_folder(git: str) -> str:
-    """Return what git's folder shares with other working trees: itself if there are none."""
+    """Return git's folder for all working trees of a repository, from that of one of them."""
     return os.path.join(git, _first_line(git, "commondir"))
 
 

@@ -55,12 +55,12 @@ TEXT_FIELDS = {
     MARKDOWN_CONTENT: "text",
     TEXT_CONTENT: "text",
 }
-NAMED_BY_LINES = "L"  # the name of a unit that is named after its lines
+NAMED_BY_LINES = "L"  # the name of a unit until its lines are known: `L1-9`
 BATCH_FILES = 256
 BATCH_BYTES = 1 << 20
-MIN_CPU_SECONDS = 5.0  # for a file; a megabyte takes 0.5 s
-BYTES_IN_MIN_SECONDS = 2_000_000
-# languages of pages whose text keeps its marks
+MIN_CPU_SECONDS = 5.0  # to read a batch; a megabyte takes 0.5 s
+BYTES_IN_MIN_SECONDS = 2_000_000  # a larger batch may take longer, in proportion
+# pages by language, except Markdown and HTML
 PAGES = {RESTRUCTURED: Restructured, ASCIIDOC: AsciiDocPage, PLAIN_TEXT: Page}
 # the name of a unit in its file, empty for the whole file, and the fields of the unit
 NamedUnit = tuple[str, Record]
@@ -83,18 +83,18 @@ class Units:
 
     def records(self, path: str, text: str, kind: ContentKind) -> Iterator[Record]:
         """Yield the records of a text, in order; none if it has no such unit."""
-        file_lines: list[int] = []  # of each line of the text, if they differ
+        file_lines: list[int] = []  # of a notebook: the line in the file of each line of the text
         if kind.language == NOTEBOOK:
             notebook = Notebook.read(text)
             if self.of(kind) == "function":
                 kind = ContentKind(CODE_CONTENT, canonical("language", notebook.language))
-                cells = notebook.program()
+                numbered_lines = notebook.program()
             else:
-                cells = notebook.markdown()
-            text = "\n".join(line for line, _ in cells)
-            file_lines = [line for _, line in cells]
+                numbered_lines = notebook.markdown()
+            text = "\n".join(line for line, _ in numbered_lines)
+            file_lines = [number for _, number in numbered_lines]
         names = UniqueNames("~", 2)
-        read_units = UNITS[self.of(kind)].get(kind.name) if text.strip() else None
+        read_units = UNIT_READERS[self.of(kind)].get(kind.name) if text.strip() else None
         if not read_units:
             return
         for name, unit in read_units(text, kind, self):
@@ -116,7 +116,7 @@ class Units:
 
 
 def _text_lines(text: str) -> list[str]:
-    """Return the lines of a text with their ends; a carriage return ends one, too."""
+    """Return the lines of a text with their ends; a carriage return alone is one, too."""
     return io.StringIO(text, newline="").readlines()
 
 
@@ -148,13 +148,13 @@ def _function_units(text: str, kind: ContentKind, units: Units) -> Iterator[Name
 
 
 def _chunk_units(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUnit]:
-    # without a grammar it is cut as text
-    parsed = None if _missing_grammars(kind) else _parse(text, kind)
+    # code without its grammar is cut as text
+    parsed = None if _missing_packages(kind) else _parse(text, kind)
     lines = _text_lines(text)
     root = parsed.tree.root_node if parsed else None
     definitions = parsed.definitions if parsed else []
     start_row = attrgetter("top" if units.symbols else "row")
-    pending = sorted(definitions, key=start_row)
+    pending = sorted(definitions, key=start_row)  # those after the chunk
     pending.reverse()  # the next one is the last
     in_chunk: list[Definition] = []  # those with a line in the chunk
     for first, end in cut_lines(lines, root, units.chunk_chars):
@@ -174,7 +174,7 @@ def _chunk_units(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUn
 
 
 def _scope(definitions: list[Definition], row: int) -> str:
-    """Return the definitions around a line, in words, unless the line is their first."""
+    """Return the scope of a line in words: the definitions that begin before it and contain it."""
     enclosing = [each for each in definitions if each.row < row <= each.end_row]
     if not enclosing:
         return ""
@@ -183,7 +183,7 @@ def _scope(definitions: list[Definition], row: int) -> str:
 
 
 def _page_units(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUnit]:
-    """Yield the units that a page tells apart by its headings, tables and paragraphs."""
+    """Yield the units that a page has by its headings, tables and paragraphs."""
     page = (
         HtmlPage(text, xpaths=units.xpaths, xml=kind.xml)
         if kind.name == HTML_CONTENT
@@ -202,8 +202,8 @@ def _page_units(text: str, kind: ContentKind, units: Units) -> Iterator[NamedUni
 
 
 @cache
-def _missing_grammars(kind: ContentKind) -> tuple[str, ...]:
-    """Return the package of a grammar that files of a kind need, if it is not installed."""
+def _missing_packages(kind: ContentKind) -> tuple[str, ...]:
+    """Return the package with the grammar of code, if it is not installed."""
     if kind.name == CODE_CONTENT:
         try:
             outline_of(kind.language)
@@ -212,10 +212,10 @@ def _missing_grammars(kind: ContentKind) -> tuple[str, ...]:
     return ()
 
 
-def say_what_lacks_grammars(endings: Iterable[str]) -> None:
+def report_missing_grammars(endings: Iterable[str]) -> None:
     """Say which languages of files are read as text, and how to install their grammars."""
     kinds = (content_kind(f"file{ending}", "") for ending in sorted(endings))
-    missing = {kind.language: grammar for kind in kinds for grammar in _missing_grammars(kind)}
+    missing = {kind.language: package for kind in kinds for package in _missing_packages(kind)}
     if missing:
         remedy = f"the extra {LANGUAGES} has grammars: {install(*missing.values())}"
         say(f"read as text: {', '.join(missing)}; {remedy}")
@@ -229,8 +229,8 @@ def _parse(text: str, kind: ContentKind) -> ParsedText | None:
 
 UnitReader = Callable[[str, ContentKind, Units], Iterator[NamedUnit]]
 PAGE_READERS: dict[str, UnitReader] = dict.fromkeys((HTML_CONTENT, MARKDOWN_CONTENT), _page_units)
-# the reader of each unit, by the kind of the files that have it
-UNITS: dict[str, dict[str, UnitReader]] = {
+# the reader of each unit, by the kinds of content that have such units
+UNIT_READERS: dict[str, dict[str, UnitReader]] = {
     "file": dict.fromkeys(USUAL_UNITS, _file_unit),
     "chunk": dict.fromkeys(USUAL_UNITS, _chunk_units),
     "function": {CODE_CONTENT: _function_units},
@@ -267,11 +267,11 @@ def batches(files: Iterable[Found]) -> Iterator[list[Found]]:
 
 
 class Collector:
-    """Function that collects batches, even if a file crashes or stalls its reader."""
+    """Function that collects batches in a child process, which a file may crash or stall."""
 
     def __init__(self, units: Units) -> None:
         self.units, self.child = units, Child(partial(_collect_batch, units=units))
-        content_kind("", "")  # reads the signs of plugins once, before there are several processes
+        content_kind("", "")  # loads what plugins declare once, before there are more processes
 
     def __call__(self, batch: list[Found]) -> Collected:
         size = sum(each.size for each in batch)
@@ -287,7 +287,7 @@ class Collector:
             return Collected(1, left_out=[LeftOut.because(batch[0].path, error)])
         whole = Collected(len(batch))
         for each in batch:
-            part = self([each])  # one file: a failure is reported
+            part = self([each])
             whole.output += part.output
             whole.left_out += part.left_out
         return whole
@@ -326,17 +326,17 @@ def _record_lines(source: Source, units: Units) -> bytes | LeftOut:
         return LeftOut(path, error.problem, error.remedy)
     except (UserError, OSError) as error:
         return LeftOut.because(path, error)
-    except MemoryError:  # it ends this process, and the file is tried alone
+    except MemoryError:  # it ends the child process; then each file is tried alone
         raise
     except Exception as error:
-        return LeftOut.because(path, fault_of(error) or unexpected(error))
+        return LeftOut.because(path, fault_of(error) or unexpected_error(error))
     if not lines:
         return LeftOut(path, f"without {units.of(kind)}s", f"choose another {flag('unit')}")
     return lines
 
 
-def unexpected(error: Exception) -> UserError:
-    """Return the error for an exception that no reader foresees, with its place in the program."""
+def unexpected_error(error: Exception) -> UserError:
+    """Return the error for any other exception of a reader, with its place in the program."""
     frame, line = [*walk_tb(error.__traceback__)][-1]
     place = f"{posixpath.basename(frame.f_code.co_filename)}:{line}"
     reason = " ".join(f"{type(error).__name__} in {place}: {error}".split())
@@ -345,7 +345,7 @@ def unexpected(error: Exception) -> UserError:
 
 def _decode_source(data: bytes, source: Source) -> str:
     """Decode a file, by its language's own rule if there is one."""
-    if source.record is not None:  # which is text, whatever it declares
+    if source.record is not None:  # its text is UTF-8, whatever encoding the text declares
         return data.decode("utf-8-sig")
     head = data[:HEAD_BYTES].decode("ascii", "replace")
     kind = content_kind(source.path, head, source.media, source.language)
@@ -353,9 +353,9 @@ def _decode_source(data: bytes, source: Source) -> str:
 
 
 def _with_fields(unit: Record, source: Source) -> Record:
-    """Return a unit; if a record had its text, with its other fields, and its id in `doc_id`.
+    """Return a unit with the other fields of the record that had its text, if any.
 
-    The title of a chapter begins with its book's.
+    `doc_id` is that record's id. The title of a chapter begins with its book's.
     """
     if source.book and "title" in unit and unit["title"] != source.book:
         unit["title"] = f"{source.book}: {unit['title']}" if unit["title"] else source.book

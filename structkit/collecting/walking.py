@@ -94,7 +94,7 @@ class Source:
 class LeftOut:
     """Skipped path; `fault` if something is wrong with it."""
 
-    # nothing of it is read
+    # as of a `Source` of which nothing is read
     file: ClassVar = ""
     size: ClassVar = 0
     path: str
@@ -152,27 +152,27 @@ class WalkOptions:
 
 @dataclass(frozen=True)
 class Walk:
-    """A way through folders; `outputs` are the files that are written, as real paths.
+    """A way through folders.
 
-    `places` gets the status, taken before reading, of all that decides which files there are:
-    folders, ignore files, also possible ones outside, and named files; None if there is none.
-    `part` limits the files to one shard.
+    A walk with `places` records the status of each path that decides which files it finds: folders,
+    ignore files, and named files. The status is taken before reading; None if nothing is there.
     """
 
     options: WalkOptions
-    outputs: frozenset[str] = frozenset()
+    outputs: frozenset[str] = frozenset()  # real paths of files that are written
     globs: Sequence[str] = ()
-    part: Shard = Shard(0, 1)
+    shard: Shard = Shard(0, 1)  # of the files
     places: dict[str, os.stat_result | None] | None = None
 
     def sources(self, paths: Sequence[str]) -> Iterator[Found]:
         """Yield every file under the paths, sorted, each once; `-` reads paths from stdin.
 
         Files that a folder skips are read if they are named. Globs match the paths below the named
-        one, as in `ask`. These paths also decide a file's part, so that neither an added file nor
+        one, as in `ask`. These paths also decide a file's shard, so that neither an added file nor
         another name of the folder (`.`, an absolute one) moves it.
         """
-        takes, files, matched = file_filter(self.globs), 0, 0
+        is_chosen = file_filter(self.globs)
+        files = matched = 0
         addresses = UniqueNames("~", 2)  # of captures, in whatever files they are
         roots = {os.path.normpath(path): path for path in named_paths(paths)}
         named, seen = set(map(readable_path, roots)), set[tuple[str, str]]()
@@ -182,9 +182,10 @@ class Walk:
                 below = found.path.removeprefix("" if shown == "." else shown).lstrip("/")
                 if self.globs:
                     files += 1
-                    if not takes(below or posixpath.basename(shown)):
+                    if not is_chosen(below or posixpath.basename(shown)):
                         continue
                     matched += 1
+                # skipped here, but named too
                 if not found.file and found.path != shown and found.path in named:
                     continue
                 if len(roots) > 1:  # two files may have the same name as text
@@ -192,13 +193,13 @@ class Walk:
                     if key in seen:
                         continue
                     seen.add(key)
-                if self.part.holds(below or shown):
+                if self.shard.holds(below or shown):
                     yield found
         if files and not matched:
             say(f"none of {files:,} files matches {flag('glob', ' '.join(self.globs))}")
 
     def _named(self, shown: str, path: str, addresses: UniqueNames) -> Iterator[Found]:
-        """Yield all files of a path that the user named."""
+        """Yield all files of a path that the user named, with paths that begin with `shown`."""
         try:
             status = os.stat(path)
             if stat.S_ISDIR(status.st_mode):
@@ -207,7 +208,7 @@ class Walk:
             self._note(path)
             if is_packed(path):
                 yield from Archive(shown, self.options.max_file_bytes, addresses).sources(path)
-            elif stat.S_ISFIFO(status.st_mode):  # whose content is there once
+            elif stat.S_ISFIFO(status.st_mode):  # its content can be read once
                 content = Source(shown, path).content(self.options.max_file_bytes)
                 yield Source(shown, path, data=content)
             elif stat.S_ISREG(status.st_mode):
@@ -226,7 +227,7 @@ class Walk:
             yield from (LeftOut.because(readable_path(file), faults[file]) for file in faults)
         prefix = "" if shown == "." else os.path.join(shown, "")
         top = _Folder(prefix, os.path.join(real, ""), "", rules)
-        waiting = self._entries(top)  # the next one is the last
+        waiting = self._entries(top)  # a stack: the next one is the last
         while waiting:
             visited = self._visit(*waiting.pop())
             if isinstance(visited, list):
@@ -235,7 +236,7 @@ class Walk:
                 yield visited
 
     def _entries(self, here: _Folder) -> list[_Entry]:
-        """Return the entries of a folder, the first one last."""
+        """Return the entries of a folder in reverse order, and its unread ignore files."""
         try:
             descriptor = open_below(here.root, here.below, FOLDER_FLAGS)
             try:
@@ -248,7 +249,7 @@ class Walk:
         except OSError as error:
             return [(here, LeftOut.because(here.path("") or ".", error))]
         names = [] if self.options.no_ignore else [entry.name for entry in entries]
-        rules, faults = here.rules.within(here.root, here.below, names, self._note)
+        rules, faults = here.rules.with_files(here.root, here.below, names, self._note)
         here = replace(here, rules=rules)
         result: list[_Entry] = [(here, entry) for entry in entries if entry.name not in faults]
         for name, fault in faults.items():
@@ -256,7 +257,7 @@ class Walk:
         return result
 
     def _note(self, place: str) -> None:
-        """Note how a place is, or that there is none."""
+        """Record the status of a place."""
         if self.places is not None:
             try:
                 self.places[place] = os.lstat(place)
@@ -276,7 +277,7 @@ class Walk:
         if entry.is_symlink():
             return LeftOut(path, "a symbolic link", "name its target")
         if folder:
-            below, rules = f"{here.below}{entry.name}/", here.rules.inside(entry.name)
+            below, rules = f"{here.below}{entry.name}/", here.rules.in_subfolder(entry.name)
             return self._entries(replace(here, below=below, rules=rules))
         if not entry.is_file(follow_symlinks=False):
             return LeftOut(path, *NOT_REGULAR)
@@ -293,11 +294,11 @@ class Walk:
 
 @dataclass(frozen=True)
 class _Folder:
-    """A folder of a walk: its path `below` the root, which is `shown` so and really is `root`."""
+    """A folder of a walk."""
 
-    shown: str
-    root: str
-    below: str
+    shown: str  # how the paths of its files begin, for the user
+    root: str  # the real path of the folder in which the walk began
+    below: str  # its path from there
     rules: IgnoreRules
 
     def path(self, name: str) -> str:
@@ -305,7 +306,7 @@ class _Folder:
         return readable_path(f"{self.shown}{self.below}{name}")
 
 
-_Entry = tuple[_Folder, os.DirEntry[str] | LeftOut]  # and the folder that it is in
+_Entry = tuple[_Folder, os.DirEntry[str] | LeftOut]  # a folder, and what is in it
 
 
 def _entry_key(entry: os.DirEntry[str]) -> bytes:
@@ -340,11 +341,11 @@ def is_packed(path: str) -> bool:
 
 
 class Member(NamedTuple):
-    """One file in an archive: its name there, how it is opened, whether it is a link or device."""
+    """One file in an archive."""
 
     name: str
     open: Callable[[], IO[bytes] | None]
-    special: bool
+    special: bool  # a link or a device
 
 
 @dataclass(frozen=True)
@@ -355,7 +356,7 @@ class Archive:
     """
 
     shown: str
-    maximum: int  # bytes of a file; of a larger one, one more is read
+    maximum: int  # bytes of a file; one more is read, which shows that it is larger
     addresses: UniqueNames  # of captures, in whatever files they are
 
     def sources(self, path: str) -> Iterator[Found]:
@@ -389,7 +390,7 @@ class Archive:
             yield LeftOut.because(self.shown, error)
 
     def _files(self, members: Iterator[Member]) -> Iterator[Found]:
-        # of two with the same name the later counts, as in unpacking
+        # the later one of two with the same name counts, as in unpacking
         by_name: dict[str, Member] = {}
         for member in members:
             # some programs on Windows write backslashes
@@ -405,7 +406,7 @@ class Archive:
         if any(part.startswith(".") for part in member.name.split("/")):
             return LeftOut(path, *IS_HIDDEN)
         if member.special:
-            # the target of a link has its own name, if it is in there
+            # the target of a link is read under its own name, if it is in the archive
             return LeftOut(path, "a link or a device in an archive", "leave it out")
         if is_packed(path):
             return LeftOut(path, *IS_PACKED_INSIDE)
@@ -416,15 +417,15 @@ class Archive:
             return LeftOut.because(path, error)
 
     def _chapters(self, zipped: zipfile.ZipFile, chapters: Sequence[Chapter]) -> Iterator[Found]:
-        """Yield the chapters of a book in its reading order; other files find and style them."""
+        """Yield the chapters of a book in its reading order, without its index and styles."""
         for chapter in chapters:
             found = self._file(Member(chapter.path, partial(zipped.open, chapter.path), False))
             if isinstance(found, Source):
                 found = replace(found, media=chapter.media, book=chapter.book)
             yield found
 
-    def _crawls(self, zipped: zipfile.ZipFile, inside: bool = False) -> Iterator[Found]:
-        """Yield the pages of every WARC, and those in the archives of a collection."""
+    def _crawls(self, zipped: zipfile.ZipFile, is_inner: bool = False) -> Iterator[Found]:
+        """Yield the pages of every WARC, and those of the WACZ files in a collection."""
         endings = (*WARC_ENDINGS, WACZ_ENDING)
         crawls = [info for info in zipped.infolist() if info.filename.lower().endswith(endings)]
         for info in crawls:
@@ -433,11 +434,11 @@ class Archive:
                 with zipped.open(info) as handle:
                     if crawl.shown.lower().endswith(WARC_ENDINGS):
                         yield from crawl._pages(handle)
-                    elif inside:
+                    elif is_inner:
                         yield LeftOut(crawl.shown, *IS_PACKED_INSIDE)
                     else:
                         with zipfile.ZipFile(handle) as inner:
-                            yield from crawl._crawls(inner, inside=True)
+                            yield from crawl._crawls(inner, is_inner=True)
             except Exception as error:  # of this file; the others are read
                 yield LeftOut.because(crawl.shown, error)
         if not crawls:
@@ -445,7 +446,7 @@ class Archive:
             yield LeftOut.because(self.shown, why)
 
     def _pages(self, handle: IO[bytes]) -> Iterator[Found]:
-        """Yield the pages of a crawl, each under its address; further captures have a number."""
+        """Yield the pages of a crawl, each under its address, later captures with a number."""
         for capture in captures(handle, self.maximum):
             path = self.addresses.take(capture.address) if capture.address else self.shown
             if capture.problem:
@@ -459,7 +460,7 @@ class Archive:
 def _zip_members(packed: zipfile.ZipFile) -> Iterator[Member]:
     for info in sorted(packed.infolist(), key=lambda info: os.fsencode(info.filename)):
         if not info.filename.endswith(("/", "\\")):
-            is_link = (info.external_attr >> 28) == 0o12
+            is_link = (info.external_attr >> 28) == 0o12  # the type in the mode of a Unix file
             yield Member(info.filename, partial(packed.open, info), is_link)
 
 
@@ -469,6 +470,6 @@ def _tar_members(unpacked: tarfile.TarFile, name: str) -> Iterator[Member]:
     if name.endswith(".tar"):  # only a plain one can be read in any order
         infos.sort(key=lambda info: os.fsencode(info.name))
     for info in infos:
-        # a file with two names is stored once, with a link to it
+        # the second name of a file is a hard link to the first one
         is_file = info.isreg() or (info.islnk() and info.linkname in files)
         yield Member(info.name, partial(unpacked.extractfile, info), not is_file)

@@ -103,11 +103,11 @@ class Settings(WalkOptions):
             return Walk(self, written, self.glob, part).sources(self.paths)
         from structkit.collecting.units import files_of_records
 
-        takes = file_filter(self.glob)
+        is_chosen = file_filter(self.glob)
         return (
             each
             for each in files_of_records(self.paths)
-            if (not self.glob or takes(each.path)) and part.holds(each.path)
+            if (not self.glob or is_chosen(each.path)) and part.holds(each.path)
         )
 
 
@@ -136,7 +136,7 @@ def collect(settings: Settings, options: CollectOptions) -> Iterator[Record]:
 
 def collected_batches(settings: Settings, outputs: Collection[str] = ()) -> Generator[Collected]:
     """Yield batches of records as lines, with the files that each batch skips."""
-    from structkit.collecting.units import Collector, Units, batches, say_what_lacks_grammars
+    from structkit.collecting.units import Collector, Units, batches, report_missing_grammars
 
     names = ("unit", "chunk_chars", "max_file_bytes", "generated")
     units = Units(**{name: getattr(settings, name) for name in names})
@@ -152,7 +152,7 @@ def collected_batches(settings: Settings, outputs: Collection[str] = ()) -> Gene
 
     yield from map_in_order(lambda: Collector(units), batches(files()), settings.workers, bytes_of)
     if settings.unit in (None, "chunk"):
-        say_what_lacks_grammars(endings)
+        report_missing_grammars(endings)
 
 
 def bytes_of(batch: Iterable[Found]) -> int:
@@ -166,13 +166,13 @@ def commit_parts(settings: Settings, units: Units) -> Generator[Collected]:
     from structkit.collecting.history import CommitCollector, commit_tasks
     from structkit.collecting.units import Collector
 
-    takes = file_filter(settings.glob)
+    is_chosen = file_filter(settings.glob)
     for path in named_paths(settings.paths):
 
         def collector(root: str = "" if path == "." else readable_path(path)) -> CommitCollector:
             return CommitCollector(Collector(units), root)
 
-        every = commit_tasks(path, takes, settings.part(), settings.max_file_bytes)
+        every = commit_tasks(path, is_chosen, settings.part(), settings.max_file_bytes)
         with closing(every):
             yield from map_in_order(
                 collector,

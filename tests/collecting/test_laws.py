@@ -15,7 +15,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from structkit.collecting.units import UNITS as READERS
+from structkit.collecting.units import UNIT_READERS
 from structkit.collecting.walking import IS_HIDDEN, LeftOut, is_packed
 from structkit.commands.collect import Settings, collected_batches
 from structkit.records.jsonl import Record
@@ -41,7 +41,7 @@ CONTENT = st.lists(PARTS | st.text(max_size=20), max_size=6).map(
 ENDINGS = ["py", "js", "go", "md", "html", "txt", "zip", "yaml"]
 NAME = st.tuples(st.sampled_from("ab.-"), st.sampled_from(ENDINGS)).map(".".join)
 PATH = st.tuples(st.sampled_from(["", "a/", "a.py/", "a/b/", ".c/"]), NAME).map("".join)
-UNITS = st.sampled_from([None, *sorted(READERS)])
+UNITS = st.sampled_from([None, *sorted(UNIT_READERS)])
 # each reads a folder, in a process of its own
 SOME = settings(max_examples=100 if os.environ.get("HYPOTHESIS_PROFILE") == "random" else 5)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from structkit.collecting.chunks import cut_lines
 from structkit.collecting.kinds import EXTENSIONS_WITHOUT_PLUGIN, content_kind
-from structkit.collecting.units import UNITS, Collector, Units
+from structkit.collecting.units import UNIT_READERS, Collector, Units
 from structkit.collecting.walking import LeftOut, Source
 from structkit.registry import load, plugins
 from structkit.structure.sentences import sentences
@@ -27,7 +27,7 @@ def records(path, **flags):
     return list(Units(**flags).records(path.name, text, kind))
 
 
-@pytest.mark.parametrize("unit", sorted(UNITS))
+@pytest.mark.parametrize("unit", sorted(UNIT_READERS))
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_golden(path, unit, golden):
     found = records(path, unit=unit, chunk_chars=150)

@@ -22,7 +22,7 @@ import structkit
 from structkit.collecting.encodings import decode
 from structkit.collecting.ignoring import Patterns
 from structkit.collecting.kinds import content_kind, is_generated
-from structkit.collecting.units import UNITS, Units
+from structkit.collecting.units import UNIT_READERS, Units
 from structkit.errors import UserError
 from structkit.structure.html.markdown import FrontMatter
 from structkit.structure.html.markup import visible_text
@@ -225,7 +225,7 @@ READERS = {
     f"{unit}s of {name}": partial(records, name, unit)
     for name in DOCUMENTS
     for unit in ("section", "row", "chunk")  # pages and sentences are read on the way to these
-    if content_kind(name, "").name in UNITS[unit]
+    if content_kind(name, "").name in UNIT_READERS[unit]
 }
 READERS |= {
     "rows of one table": lambda text: records("a.html", "row", f"<table><tr>{text}"),

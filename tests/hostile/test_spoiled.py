@@ -20,7 +20,7 @@ from numpy.lib import format as npy
 
 from structkit import html_variants, mask_entities, parse_trees
 from structkit.collecting.ignoring import Patterns
-from structkit.collecting.units import UNITS, Units, _collect_batch
+from structkit.collecting.units import UNIT_READERS, Units, _collect_batch
 from structkit.collecting.walking import LeftOut, Walk, WalkOptions
 from structkit.embeddings.reading import read_embeddings
 from structkit.embeddings.vectors import EmbeddingRow
@@ -132,7 +132,7 @@ def masked(language):
 
 def collected(path):
     """The records of all units in a file, or in an archive, without an unexpected error."""
-    for unit in UNITS:
+    for unit in UNIT_READERS:
         sources = [*Walk(WalkOptions()).sources([str(path)])]
         done = _collect_batch(sources, Units(unit))
         assert not [each for each in done.left_out if "report it" in each.remedy]
