@@ -14,21 +14,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structkit.asking.folder import Folder
-from structkit.asking.path_kinds import (
-    ENOUGH_MATCHED,
-    TOO_LITTLE_MATCHED,
-    kind_weights,
-    old_versions,
-    version_of,
-    words_for_names,
-)
+from structkit.asking.path_kinds import kind_weights, old_versions, version_of, words_for_names
 from structkit.collecting.ignoring import file_filter
 from structkit.embeddings.vectors import Floats, normalize_rows
 from structkit.errors import UserError, flag
@@ -63,16 +55,16 @@ if TYPE_CHECKING:
 # a question of so many words in one line, or in several, is a report
 MIN_REPORT_WORDS = 40
 MIN_REPORT_WORDS_IN_LINES = 12
-MIN_REPORT_CHARACTERS = 2000  # all forms of the words of a question take time
-MAX_PLACE_WORDS = 25  # of a question, by which lines are chosen: those that count most
-# of the longer text's shingles: a page and its source differ in their markup
+MIN_REPORT_CHARACTERS = 2000  # looking up all forms of the words of a longer question takes time
+MAX_PLACE_WORDS = 25  # of a question, with the highest weights: they choose the best lines
+# of the shingles of the longer text; a page and its source differ in markup
 MIN_COPIED_SHARE = 0.6
 NAME_OR_NUMBER = re.compile(r"\d|\w_\w|[a-z][A-Z]")  # in a word
 LIST_NUMBER = re.compile(r"^\s{0,9}\d{1,9}[.)] ", re.MULTILINE)
-OLD_VERSION_WEIGHT = 0.5  # of a page of which a newer version is among the answers
+OLD_VERSION_WEIGHT = 0.5  # of a page if a newer version of it is among the answers
 SHINGLE_WORDS = 3
 WHITESPACE = b" \t\r\n"
-WINDOW_LINES = 3  # of code, that are judged together
+WINDOW_LINES = 3  # of code, that are scored together
 # the weights of a defined name, of a line with which something begins, and of the words of the
 # first line alone: chosen on the passages of 28 questions of experiments/shown.mk
 NAME_WEIGHT = 1.0
@@ -80,13 +72,18 @@ BEGINNING_WEIGHT = 0.1
 FIRST_LINE_WEIGHT = 0.5
 COMMENT_LINE = re.compile(r"\s*(?:[/#;*]|--)")
 COMMENT_WEIGHT = 0.9  # of its words
-OUTER_NAME_WEIGHT = 0.5  # of a name that holds others, which describe it better
-WEIGHED_DEPTHS = 4  # how many times as many passages are weighed by their files as are ranked
+OUTER_NAME_WEIGHT = 0.5  # of a definition with others inside, whose names describe it better
+WEIGHED_DEPTH_FACTOR = 4  # kinds of files weigh this many times as many passages as are ranked
 # of the words of links to a page: on 140 questions about manuals 0.67 gave RR@10 0.62, and 0 0.57
 LINK_WEIGHT = 0.67
-# of the mean over a file's passages where words fail: RR@10 of 206 paraphrases is 0.411, without it
-# 0.396. Leaving repositories out chose 1, with 0.417, which loses more on other kinds. The best
-# passage for each word of the question gained nothing
+# the BM25 of the best passage over the idf of all words of the question: above the first, words
+# suffice; below the second, they fail. 95 of 100 paraphrases have less than 0.28, and 90 of 100
+# other questions more than 0.27
+ENOUGH_MATCHED = 0.35
+TOO_LITTLE_MATCHED = 0.15
+# of the mean over a file's passages by meaning, if words fail: RR@10 of 206 paraphrases is 0.411,
+# without it 0.396. Cross-validation by repository chose 1, with 0.417, which loses more on other
+# kinds. The best passage for each word of the question gained nothing
 FILE_MEANING_WEIGHT = 0.5
 MAX_QUOTE_CHARACTERS = 240
 EmbedLines = Callable[[Sequence[str]], Floats]  # from texts to unit rows
@@ -105,7 +102,7 @@ class Search:
     by_meaning: Floats  # (passages,)
     may_answer: NDArray[np.bool_]  # (passages,); the others only affect the scaling of scores
     meaning_share: float  # the weight of the meaning, 0 … 1
-    word_failure: float  # how far words fail, 0 … 1
+    word_failure: float  # 0 if words suffice … 1 if they fail
 
     def weight_of(self, path: str) -> float:
         """Return the weight of a file by its kind."""
@@ -123,19 +120,19 @@ def answers(
 ) -> list[Answer]:
     """Return the k best of the `chosen` passages, (passages,), and their records, best first.
 
-    Without a `kind` of files, the question's words tell to which it leans.
+    Without a `kind` of files, the words of the question decide which kinds it prefers.
 
-    Each has a word of the question, or another one with its stem, or is closer to its meaning than
-    chance. Where words fail, one such answer admits all others. A question as long as a bug report
-    has its own search.
+    Each answer has a word of the question, or another one with its stem, or is closer to its
+    meaning than chance. If words fail, and there is such an answer, any passage may be another one.
+    A question as long as a bug report has its own search.
     """
-    if is_report(question) and not folder.is_of_pages(chosen):
+    if is_report(question) and not folder.is_mostly_pages(chosen):
         from structkit.asking.report import localize  # short questions do not need it
 
         return localize(folder, question, k, chosen)
     search = begin_search(folder, question, ranking, chosen, meaning, kind)
     hits = deepen(partial(rank_passages, search), k)
-    found = [(hit, hit.best) for hit in hits if hit.best]
+    found = [(hit, hit.best) for hit in hits if hit.best]  # all have their record as `best`
     return without_copies(found, search.weight_of, k)
 
 
@@ -149,11 +146,11 @@ def begin_search(
 ) -> Search:
     """Return the search for a question among the `chosen` passages, (passages,)."""
     asked, words = question_words(question), folder.words
-    of_pages = folder.is_of_pages(chosen)
+    of_pages = folder.is_mostly_pages(chosen)
     if of_pages:
         counts = words.counts_of(asked)
         by_word, is_best_of_page = page_scores(counts, words.lengths, folder.file_numbers)
-        by_word += LINK_WEIGHT * folder.linked(asked) * (by_word > 0)
+        by_word += LINK_WEIGHT * folder.link_scores(asked) * (by_word > 0)
         may_rank = chosen * is_best_of_page
     else:
         by_word = RELATED_WORD_WEIGHT * words.related(asked) + words.scores(asked)
@@ -172,15 +169,17 @@ def begin_search(
         )
         share = ASK_EMBEDDING_WEIGHT + (WORDLESS_EMBEDDING_WEIGHT - ASK_EMBEDDING_WEIGHT) * failure
     if failure:
-        means = np.bincount(folder.file_numbers, by_meaning) / np.bincount(folder.file_numbers)
-        by_meaning = by_meaning + FILE_MEANING_WEIGHT * failure**2 * means[folder.file_numbers]
+        of_file = folder.file_numbers
+        file_means = np.bincount(of_file, by_meaning) / np.bincount(of_file)
+        by_meaning = by_meaning + FILE_MEANING_WEIGHT * failure**2 * file_means[of_file]
         may_answer |= may_answer.any()
+        # rankers compare words, too
         rankers = tuple((ranker, (1 - failure) * weight) for ranker, weight in ranking.rankers)
-        ranking = replace(ranking, rankers=rankers)  # they compare words, too
+        ranking = replace(ranking, rankers=rankers)
     by_word, by_meaning = by_word * may_rank, by_meaning * chosen
-    if meaning and meaning.rows:
+    if meaning and meaning.maxsim:
         hits, records = fuse(folder, by_word, by_meaning, MIN_FUSION_DEPTH, share)
-        by_meaning = meaning.rows.scores(question, hits, records) * chosen
+        by_meaning = meaning.maxsim.scores(question, hits, records) * chosen
     weights = kind_weights(question, kind)
     return Search(
         folder, question, ranking, weights, by_word, by_meaning, may_answer, share, failure
@@ -188,9 +187,9 @@ def begin_search(
 
 
 def rank_passages(search: Search, depth: int) -> list[Hit]:
-    """Return the passages that may answer, best first: of `depth` by words and by meaning each.
+    """Return the passages that may answer, best first, each with its record as `best`.
 
-    Each hit has its record as `best`.
+    They come from the `depth` best by words, and the `depth` best by meaning.
     """
     by_word, by_meaning = search.by_word, search.by_meaning
     if search.word_failure:
@@ -202,11 +201,11 @@ def rank_passages(search: Search, depth: int) -> list[Hit]:
     old_pages = old_versions(search.question, {record["path"] for record in by_id.values()})
     query = Query("1", words_for_names(search.question))
     weighed = list[tuple[Hit, str]]()  # with their paths
-    newest_scores = dict[str, float]()  # the best one of each page's newest version
+    newest_scores = dict[str, float]()  # the best score of the newest version of each page
     for hit in rerank(query, hits, by_id, search.ranking, len(hits)):
         record, score = by_id[hit.doc_id], hit.score
         path = record["path"]
-        if score > 0:  # one below 0 is of a demoted file, and stays
+        if score > 0:  # rankers may demote a file below 0, where a weight would raise it
             score *= search.weight_of(path)
         if old_pages and path not in old_pages:
             page = version_of(path)[0]
@@ -215,12 +214,12 @@ def rank_passages(search: Search, depth: int) -> list[Hit]:
     ranked = list[tuple[Hit, str]]()
     for hit, path in weighed:
         score = hit.score
-        if path in old_pages:
+        if path in old_pages:  # no old version is better than the newest one
             newest_score = newest_scores.get(version_of(path)[0], score)
             score = min(OLD_VERSION_WEIGHT * score, newest_score)
         if hit.doc_id in answering:
             ranked.append((hit._replace(score=score), path))
-    ranked.sort(key=lambda pair: (-pair[0].score, pair[1] in old_pages))
+    ranked.sort(key=lambda hit_and_path: (-hit_and_path[0].score, hit_and_path[1] in old_pages))
     return [hit for hit, _ in ranked]
 
 
@@ -228,7 +227,7 @@ def weighted_by_kind(search: Search, scores: Floats, depth: int) -> Floats:
     """Return the best scores, times kind weights to the power of word failure, (passages,)."""
     weighted = np.zeros(len(scores))
     files, numbers = search.folder.files, search.folder.file_numbers
-    for passage, score in highest_scores(scores, WEIGHED_DEPTHS * depth).items():
+    for passage, score in highest_scores(scores, WEIGHED_DEPTH_FACTOR * depth).items():
         weight = search.weight_of(files[numbers[passage]].path)
         weighted[passage] = score * weight**search.word_failure
     return weighted
@@ -242,7 +241,7 @@ class Copies:
         self.nearly_equal: list[Answer] = []
         self.path = equal[0][1]["path"]
         field, text = field_and_text(equal[0][1])
-        # other code is no copy
+        # only equal code is a copy
         self._words = split_words(LIST_NUMBER.sub("", text)) if field in PROSE_FIELDS else []
 
     @cached_property
@@ -252,7 +251,7 @@ class Copies:
 
     @cached_property
     def _shingles(self) -> set[tuple[str, ...]]:
-        """Runs of words, which may overlap."""
+        """All runs of `SHINGLE_WORDS` words."""
         plain = [word.lower() for word in split_words(" ".join(self._words).replace("_", " "))]
         return {*zip(*(plain[start:] for start in range(SHINGLE_WORDS)), strict=False)}
 
@@ -266,16 +265,17 @@ class Copies:
     def lead(self, weight_of: Callable[[str], float]) -> Answer:
         """Return the answer that stands for all, with the best score, and the paths of the others.
 
-        Of equal texts it is of the kind of files with the highest weight, of the current version,
-        and has the shortest path; a newer version of its page that is nearly equal leads instead.
+        Equal answers, and versions of their pages, come before other copies. Among them, the kind
+        of file with the highest weight is first, then the newest version, then the shortest path.
         """
         pages = {version_of(record["path"])[0] for _, record in self.equal}
 
         def order(answer: Answer) -> tuple[bool, float, list[int], int, int, str]:
             path = answer[1]["path"]
             page, version = version_of(path)
-            age = [-number for number in version]
-            return page not in pages, -weight_of(path), age, path.count("/"), len(path), path
+            newest_first = [-number for number in version]
+            depth = path.count("/")
+            return page not in pages, -weight_of(path), newest_first, depth, len(path), path
 
         copies = sorted([*self.equal, *self.nearly_equal], key=order)
         _, record = copies[0]
@@ -290,15 +290,15 @@ def without_copies(
 ) -> list[Answer]:
     """Return the k best answers without copies in other files, best first.
 
-    Of texts that are equal, or of prose that is nearly so, one answers where the best of them
-    stands; it is `also_in` the paths of the others.
+    Equal texts, and nearly equal prose, become one answer at the rank of the best of them, which
+    is `also_in` the paths of the others.
     """
     kept = list[Copies]()
     for copies in map(Copies, equal_texts(found)):
         original = next((each for each in kept if each.resemble(copies)), None)
         if original:
             original.nearly_equal += copies.equal
-        elif len(kept) == 2 * k:  # later ones are seldom copies of the first
+        elif len(kept) == 2 * k:  # later ones are seldom copies of the k best
             break
         else:
             kept.append(copies)
@@ -306,9 +306,9 @@ def without_copies(
 
 
 def equal_texts(found: Iterable[Answer]) -> Iterable[list[Answer]]:
-    """Return the answers with the same text in different files together, in their order."""
+    """Return groups of answers with the same text in different files, in their order."""
     groups: dict[tuple[bytes, int], list[Answer]] = {}
-    # the second time in one file is a copy of the second time in another
+    # a text that two files have twice makes two groups
     repetitions = Counter[tuple[str, bytes]]()
     for answer in found:
         path, (_, text) = answer[1]["path"], field_and_text(answer[1])
@@ -328,8 +328,8 @@ def is_report(question: str) -> bool:
     return len(question.split()) >= least or len(question) >= MIN_REPORT_CHARACTERS
 
 
-def subject(question: str) -> str:
-    """Return a question, or the title and the names of a report, which choose its lines."""
+def short_question(question: str) -> str:
+    """Return a question, or of a report its title and its names, which choose the best lines."""
     if not is_report(question):
         return question
     from structkit.asking.report import parts  # short questions do not need it
@@ -380,7 +380,7 @@ def with_places(
     folder: Folder, question: str, found: list[Answer], meaning: Meaning | None
 ) -> list[Answer]:
     """Return answers with their best place, as `best_places` finds it."""
-    asked = subject(question)
+    asked = short_question(question)
     weights = folder.words.weights(question_words(asked))
     heaviest = sorted(weights, key=lambda word: -weights[word])[:MAX_PLACE_WORDS]
     embed = meaning.embed if meaning else None
@@ -396,7 +396,7 @@ class Parts:
     record: Record
     texts: Sequence[str]
     lines: Sequence[int]  # from 0
-    window: int  # how many are judged together
+    window: int  # how many are scored together
 
     @classmethod
     def of(cls, record: Record) -> Parts:
@@ -413,7 +413,7 @@ class Parts:
 def _quotes(text: str) -> Iterator[tuple[int, str]]:
     """Yield the sentences of a text with their places, long ones in parts."""
     for start, end in sentences(text):
-        start += _indentation(text[start:end])  # its line is its first word's
+        start += _indentation(text[start:end])  # on the line of its first word
         while end - start > MAX_QUOTE_CHARACTERS:
             blank = text.rfind(" ", start, start + MAX_QUOTE_CHARACTERS)
             if blank <= start:
@@ -433,10 +433,10 @@ def best_places(
     weights: Mapping[str, float],
     embed: EmbedLines | None,
 ) -> list[Record]:
-    """Return the place in each document that answers best.
+    """Return the place in each document that answers best, by `weights` of the question's words.
 
-    `line` is its number if the text is as in its file. Prose has a `quote`, the sentence; code the
-    `symbol` around the line, with its first and last line. `weights` are the words'.
+    Its `line` is there if the text is as in its file. Prose has a `quote`, the sentence; code the
+    `symbol` around the line, and the first and last line of this.
     """
     documents = [Parts.of(record) for record in records]
     places = list[Record]()
@@ -454,7 +454,10 @@ def best_places(
 
 
 def _word_shares(documents: Sequence[Sequence[str]], weights: Mapping[str, float]) -> list[Floats]:
-    """Return each matched word's share of the weights, less by its stem alone, (texts, words)."""
+    """Return each document's texts with the share of each word in all weights, (texts, words).
+
+    A word that is not there is 0, and one of which only the stem is there counts less.
+    """
     by_prefix: dict[str, list[str]] = {}  # words that may have the same stem
     for word in weights:
         by_prefix.setdefault(word[:MIN_STEM_CHARACTERS], []).append(word)
@@ -468,35 +471,35 @@ def _word_shares(documents: Sequence[Sequence[str]], weights: Mapping[str, float
         return {word: RELATED_WORD_WEIGHT for word in near if same_stem(own, word)}
 
     @cache
-    def row(text: str) -> list[float]:
+    def shares_of(text: str) -> list[float]:
         lower, shares = text.lower(), dict.fromkeys(weights, 0.0)
+        # most texts have no such prefix
         if not text.isascii() or any(prefix in lower for prefix in by_prefix):
-            for word, share in chain.from_iterable(
-                matches(own).items() for own in folded_words(text)
-            ):
-                shares[word] = max(shares[word], share)
+            for own in folded_words(text):
+                for word, share in matches(own).items():
+                    shares[word] = max(shares[word], share)
         return [share * weights[word] / total for word, share in shares.items()]
 
     return [
-        np.array([row(text) for text in texts]).reshape(len(texts), len(weights))
+        np.array([shares_of(text) for text in texts]).reshape(len(texts), len(weights))
         for texts in documents
     ]
 
 
 def _definition_matches(parts: Parts, question: str) -> Floats:
     """Return how well the names that lines define match a question, (parts,)."""
-    named, first = np.zeros(len(parts.texts)), first_line_number(parts.record) or 1
+    matches, first = np.zeros(len(parts.texts)), first_line_number(parts.record) or 1
     asked = query_parts(question)
     symbols = parts.record.get("symbols", ())
     for name, top, name_line, end in symbols:
         row = name_line - first
-        if 0 <= row < len(named):
+        if 0 <= row < len(matches):
             is_outer = any(
                 top < inner_top and inner_end <= end for _, inner_top, _, inner_end in symbols
             )
             weight = OUTER_NAME_WEIGHT if is_outer else 1.0
-            named[row] = max(named[row], weight * shared_words(asked, name))
-    return named
+            matches[row] = max(matches[row], weight * shared_words(asked, name))
+    return matches
 
 
 def _scores(parts: Parts, shares: Floats, definitions: Floats) -> Floats:
@@ -504,11 +507,11 @@ def _scores(parts: Parts, shares: Floats, definitions: Floats) -> Floats:
     if parts.window > 1:
         is_comment = [bool(COMMENT_LINE.match(text)) for text in parts.texts]
         shares = shares * np.where(is_comment, COMMENT_WEIGHT, 1.0)[:, None]
-    together, names = shares.copy(), definitions.copy()
+    window_shares, names = shares.copy(), definitions.copy()
     for step in range(1, parts.window):
-        np.maximum(together[:-step], shares[step:], out=together[:-step])
+        np.maximum(window_shares[:-step], shares[step:], out=window_shares[:-step])
         np.maximum(names[:-step], definitions[step:], out=names[:-step])
-    scores = together.sum(1) + FIRST_LINE_WEIGHT * shares.sum(1) + NAME_WEIGHT * names
+    scores = window_shares.sum(1) + FIRST_LINE_WEIGHT * shares.sum(1) + NAME_WEIGHT * names
     scores += BEGINNING_WEIGHT * np.array(starts_blocks(parts.texts))
     return np.where([bool(text.strip()) for text in parts.texts], scores, -np.inf)
 

@@ -2,7 +2,7 @@
 
 SQLite writes it in transactions: if a process is killed, what it read before remains. The records
 of a file are kept by its content, so that another folder with the same file need not read it. The
-data of passages are in two segments, so that an update writes the small one, not the whole.
+data of passages are in two segments, so that an update usually writes the small one alone.
 
 Tests: tests/asking/test_cache.py, tests/asking/test_updates.py.
 """
@@ -43,19 +43,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 OPEN_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-FORMAT_VERSION = 28  # with another one it is another cache
+FORMAT_VERSION = 28  # a part of the name of each cache
 MAX_UNUSED_SECONDS = 90 * 24 * 3600  # after which a cache is removed
-# the tables: states of files, records by content, data about all of them, rows of passages
-FILES = "files"
-RECORDS = "records"
-PARTS = "parts"
-ROWS = "rows"
+# the tables, of named data with checksums
+FILES = "files"  # states of files, by path
+RECORDS = "records"  # of files, by the hash of their content
+PARTS = "parts"  # all else, by names that modules choose
+ROWS = "rows"  # token embeddings of passages, by the hash of model and text
 STAMP = "stamp"  # the part that differs after each change
 TARGET = "target"  # the part with the target of the cache
 FOLDER_SEPARATOR = ", "  # between folders that are one target
 MAX_MEMORIES = 4  # caches of which a process keeps what it read
 MAX_READY_FILES = 1000  # of a cache, whose records a process keeps
-MAX_LENDERS = 8  # caches in which files with the same content are looked up
+MAX_SHARED_CACHES = 8  # in which files with the same content are looked up
 SCHEMA = "".join(
     f"CREATE TABLE IF NOT EXISTS {table} (name TEXT PRIMARY KEY, sum INTEGER, data BLOB);"
     for table in (FILES, RECORDS, PARTS, ROWS)
@@ -63,7 +63,7 @@ SCHEMA = "".join(
 MAX_ROW_BYTES = 512 << 20  # of all rows of passages together; beyond it all are removed
 SEGMENT_NAMES = ("large ", "small ")  # in the names of their parts
 GONE_FILES = "gone"  # the part with removed files that segments still have
-# where SQLite can do no more, and the cache is not damaged
+# of SQLite's errors that do not mean that the cache is damaged
 SYSTEM_FAILURE_CODES = {
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_FULL,
@@ -77,7 +77,7 @@ MAX_CHANGED_SHARE = 0.25  # of the large segment, from which it is made again
 class Target:
     """Target of a question: folders, files or archives, by their given names and real paths.
 
-    Paths in it lead from its `top`: the only folder, or the one around several.
+    The paths of its files are relative to its `top`: the only folder, or the one around several.
     """
 
     named: tuple[str, ...]
@@ -97,7 +97,7 @@ class Target:
 
     @functools.cached_property  # each file asks for it
     def top(self) -> str:
-        """The real path from which paths in the target lead."""
+        """The real path to which paths in the target are relative."""
         return os.path.commonpath(self.real)
 
     def within(self, path: str) -> str:
@@ -108,11 +108,11 @@ class Target:
         return path.removeprefix(top.rstrip("/") + "/")
 
     def from_here(self, path: str) -> str:
-        """Return a path in the target, from the user's current folder."""
+        """Return a path in the target as the user would write it, by the given names."""
         top = readable_path(self.top)
         absolute = os.path.join(top, path)
         if path == os.path.basename(top) and not os.path.isdir(self.top):
-            absolute = top
+            absolute = top  # the target is this file
         pairs = zip(self.real, self.named, strict=True)
         for real, named in sorted(pairs, key=lambda pair: -len(pair[0])):  # innermost first
             root = readable_path(real).rstrip("/") + "/"
@@ -124,7 +124,7 @@ class Target:
 def cache_file(folder: Path, target: Target, settings: Mapping[str, Any]) -> Path:
     """Return the cache of a target for these settings, this version and plugins.
 
-    The second half of its name stands for what decides how a file is read.
+    Caches with the same second half of their names read files alike.
     """
     languages = [
         (plugin.pack, plugin.name, plugin.path.stat().st_mtime_ns)
@@ -132,15 +132,15 @@ def cache_file(folder: Path, target: Target, settings: Mapping[str, Any]) -> Pat
     ]
     limit = settings["max_file_bytes"]
     reading = FORMAT_VERSION, __version__, languages, _without_grammar(), limit
-    names = ([*map(os.fsdecode, target.real)], settings), reading
+    halves = ([*map(os.fsdecode, target.real)], settings), reading
     # file names may not be valid Unicode
-    digests = [hashlib.blake2b(ascii(name).encode(), digest_size=12) for name in names]
+    digests = [hashlib.blake2b(ascii(half).encode(), digest_size=12) for half in halves]
     return folder / f"{'-'.join(each.hexdigest() for each in digests)}.sqlite"
 
 
-@functools.cache  # looking for them takes a tenth of an answer in a running process
+@functools.cache  # without it, a running process takes a tenth longer for an answer
 def _without_grammar() -> list[str]:
-    """Return the languages without their grammar: they have other passages."""
+    """Return the languages whose grammar is missing: their files have other passages."""
     names = [plugin.name for plugin in plugins_of("language")]
     return [name for name in names if not PathFinder.find_spec(f"tree_sitter_{name}")]
 
@@ -151,17 +151,17 @@ def files_of_cache(place: Path) -> list[Path]:
 
 
 class DamagedCache(sqlite3.DatabaseError):
-    """What a cache holds is not what was written, or does not fit together."""
+    """Error for data of a cache that are missing, or are not those that were written."""
 
 
 def caches(folder: Path) -> Iterator[Record]:
     """Yield a record of each cache in a folder of caches: `folder`, `exists`, `bytes`, `cache`.
 
-    `folder` is empty where the cache cannot be read; it may be a file or an archive, or several.
+    `folder` is the target: a folder, file or archive, or several; empty for an unreadable cache.
     """
     try:
         places = [folder / name for name in sorted(os.listdir(folder)) if name.endswith(".sqlite")]
-        os.stat(os.path.join(folder, "."))  # its names may be readable alone
+        os.stat(os.path.join(folder, "."))  # the names may be readable, but not the files
     except FileNotFoundError:
         return
     except OSError as error:
@@ -178,7 +178,7 @@ def caches(folder: Path) -> Iterator[Record]:
 
 
 def clear(folder: Path, target: str) -> Iterator[Record]:
-    """Remove the caches of a target, which need not exist; yield the records of those."""
+    """Remove the caches of a target, which may be gone itself; yield the records of the caches."""
     names = {readable_path(name) for name in (os.path.realpath(target), os.path.abspath(target))}
     for record in list(caches(folder)):
         if names.intersection(record["folder"].split(FOLDER_SEPARATOR)):
@@ -195,7 +195,7 @@ def clear(folder: Path, target: str) -> Iterator[Record]:
 def _roots(place: Path) -> list[str]:
     """Return the real paths of the target of a cache; none where it cannot be read."""
     try:
-        # no other mode: the changes of a killed process are rolled back
+        # not "ro": SQLite rolls back the changes of a killed process
         uri = f"{place.absolute().as_uri()}?mode=rw"
         with closing(sqlite3.connect(uri, uri=True)) as connection:
             return os.fsdecode(Store(connection).part(TARGET) or b"").split("\0")
@@ -215,9 +215,10 @@ def with_cache(place: Path | None, target: Target, work: Callable[[Store], T]) -
                 remove_unused(place.parent)
             try:
                 return _with_file(place, target, work)
-            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter of a message
+            # a message of SQLite with damaged text is not valid Unicode
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
                 code = getattr(error, "sqlite_errorcode", 0)
-                if (code & 0xFF) in SYSTEM_FAILURE_CODES:  # the primary one of an extended code
+                if (code & 0xFF) in SYSTEM_FAILURE_CODES:  # an extended code ends with its primary
                     raise
                 say(f"{place} is damaged: all files are read anew")
                 with hold_lock(place) as file:
@@ -260,7 +261,7 @@ def open_store(place: Path | None) -> Iterator[Store]:
         if place is None:
             yield store
             return
-        memory = _memories.pop(place, {})  # so that another thread has another one
+        memory = _memories.pop(place, {})  # no other thread gets the same one
         if memory.get(STAMP) == store.part(STAMP):
             store.memory = memory
         yield store
@@ -269,7 +270,7 @@ def open_store(place: Path | None) -> Iterator[Store]:
             _memories.pop(oldest, None)
 
 
-# what this process has read of caches, for the next question; the last used is the last
+# what this process has read of caches, for the next question; the one used last is the last
 _memories: dict[Path, dict[str, Any]] = {}
 
 
@@ -314,7 +315,7 @@ class Store:
     def __init__(self, connection: sqlite3.Connection, place: Path | None = None) -> None:
         self._connection, self.place = connection, place
         self.memory: dict[str, Any] = {}  # what a process keeps until the cache changes
-        self.fresh: list[Segment[Int8Rows]] = []  # embeddings of files that were just read
+        self.new_rows: list[Segment[Int8Rows]] = []  # embeddings of files that were just read
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -336,13 +337,13 @@ class Store:
         return {path: File(path, *orjson.loads(data)) for path, data in checked}
 
     def put(self, file: File, records: bytes) -> None:
-        """Keep a file, and the lines of its records: reading compressed ones takes longer."""
+        """Keep a file, and the lines of its records, uncompressed because this is read faster."""
         self._put(FILES, file.path, orjson.dumps(file[1:]))
         if file.passages:
             self._put(RECORDS, file.hash, records)
 
     def keep_only(self, files: Collection[File]) -> None:
-        """Remove all other files, and the records that are of none of these."""
+        """Remove all other files, and the records of no other file."""
         kept_names = {
             FILES: {file.path for file in files},
             RECORDS: {file.hash for file in files},
@@ -353,7 +354,10 @@ class Store:
             self._connection.executemany(f"DELETE FROM {table} WHERE name = ?", gone)
 
     def records(self, file: IndexedFile, numbers: Iterable[int] | None = None) -> list[Record]:
-        """Return the passages of a file, or those with these numbers, which stay at hand."""
+        """Return the passages of a file, or those with these numbers.
+
+        With numbers, the lines of the file's passages stay in memory.
+        """
         lines_of: dict[str, list[bytes]] = self.memory.setdefault(RECORDS, {})
         lines = lines_of.get(file.hash)
         if lines is None:
@@ -378,13 +382,13 @@ class Store:
                 self._put(ROWS, name, data)
 
     def part(self, name: str, table: str = PARTS) -> bytes | None:
-        """Return the data with a name; None if there is none."""
+        """Return the data with a name in a table; None if there is none."""
         query = f"SELECT name, sum, data FROM {table} WHERE name = ?"
         row = self._connection.execute(query, (name,)).fetchone()
         return _checked(*row) if row else None
 
     def parts(self, names: Iterable[str], prefix: str = "") -> dict[str, bytes] | None:
-        """Return data by name, without the prefix of their names; None if any is missing."""
+        """Return the parts with a prefix and these names, by name; None if one is missing."""
         parts = dict[str, bytes]()
         for name in names:
             data = self.part(prefix + name)
@@ -394,7 +398,7 @@ class Store:
         return parts
 
     def put_parts(self, parts: Mapping[str, bytes], prefix: str = "") -> None:
-        """Keep data under names with a prefix."""
+        """Keep parts by name, after a prefix."""
         for name, data in parts.items():
             self._put(PARTS, prefix + name, data)
 
@@ -404,7 +408,7 @@ class Store:
 
 
 def records_at(path: str, lines: Iterable[bytes]) -> list[Record]:
-    """Return the records in lines, with this path; an equal file may have stored them."""
+    """Return the records in lines with this path instead of that of an equal file."""
     records = [orjson.loads(line) for line in lines]
     for record in records:
         stored = record["path"]
@@ -414,7 +418,7 @@ def records_at(path: str, lines: Iterable[bytes]) -> list[Record]:
 
 
 class SharedCaches:
-    """The caches that may have the records of a file with the same content, here or elsewhere.
+    """Caches that read files alike, this one included, and may have the records of an equal file.
 
     Each process opens them on first use. A damaged or locked one counts as empty.
     """
@@ -427,12 +431,12 @@ class SharedCaches:
         stores = list[Store]()
         if self.place is None:
             return stores
-        same_reading = self.place.name.rpartition("-")[2]
-        places = [*self.place.parent.glob(f"*-{same_reading}")]
+        second_half = self.place.name.rpartition("-")[2]
+        places = [*self.place.parent.glob(f"*-{second_half}")]
         last_used = list[Path]()
-        with suppress(OSError):  # one that another process removes meanwhile
+        with suppress(OSError):  # another process removes one meanwhile
             last_used = sorted(places, key=lambda place: -place.stat().st_mtime)
-        for place in last_used[:MAX_LENDERS]:
+        for place in last_used[:MAX_SHARED_CACHES]:
             with suppress(OSError, sqlite3.Error):
                 refuse_strangers(place)
                 uri = f"{place.absolute().as_uri()}?mode=ro"
@@ -514,15 +518,14 @@ class Segment(Generic[T]):
 
 @dataclass(frozen=True)
 class SegmentForm(Generic[T]):
-    """How the data of passages are stored, and joined."""
+    """How the data of passages are stored, and merged."""
 
     prefix: str  # of the names of parts
     names: tuple[str, ...]  # of the parts of a segment
-    empty: T
-    pack: Callable[[T], Mapping[str, bytes]]
+    empty: T  # the data of no passages
+    pack: Callable[[T], Mapping[str, bytes]]  # returns the parts by name
     unpack: Callable[[Mapping[str, bytes]], T]
-    join: Callable[[Sequence[tuple[T, IntArray]]], T]
-    """Merges several, each with the numbers of its passages, as of `passage_numbers`."""
+    merge: Callable[[Sequence[tuple[T, IntArray]]], T]  # takes what `passage_numbers` returns
 
 
 @dataclass(frozen=True)
@@ -530,12 +533,12 @@ class Segments(Generic[T]):
     """Data of the passages of files, sorted by path, in a large segment and a small one.
 
     The large one stays as it is, also with files that are gone, until a quarter of it has changed:
-    so the cost of an update depends on the changes alone. Before the first update there are none.
+    so the cost of an update depends on the changes alone.
     """
 
     form: SegmentForm[T]
     files: Sequence[IndexedFile] = ()
-    segments: Sequence[Segment[T]] = ()
+    segments: Sequence[Segment[T]] = ()  # large and small; none before the first update
 
     @classmethod
     def read(cls, store: Store, form: SegmentForm[T]) -> Segments[T]:
@@ -552,8 +555,8 @@ class Segments(Generic[T]):
         files = indexed_files(segments).difference(unpack_files(gone))
         return cls(form, sorted(files), segments)
 
-    def keep(self, store: Store, before: Segments[T]) -> None:
-        """Store the segments that were not there before."""
+    def write(self, store: Store, before: Segments[T]) -> None:
+        """Store the segments that differ from those before."""
         gone = indexed_files(self.segments).difference(self.files)
         store.put_parts({GONE_FILES: pack_files(gone)}, self.form.prefix)
         stored = before.segments or (None, None)
@@ -563,18 +566,18 @@ class Segments(Generic[T]):
                 store.put_parts(parts, self.form.prefix + name)
 
     def update(self, files: Sequence[IndexedFile], *added: Segment[T]) -> Segments[T]:
-        """Return the data of these files; `added` have those of the new ones."""
-        join, empty = self.form.join, Segment[T]([], self.form.empty)
+        """Return the data of these files; `added` has the data of those that are new."""
+        merge, empty = self.form.merge, Segment[T]([], self.form.empty)
         large, small = self.segments or (empty, empty)
-        known = {*large.files}
-        new = [file for file in files if file not in known]
-        large_count, new_count = count_passages(large.files), count_passages(new)
-        gone_count = large_count + new_count - count_passages(files)
-        if gone_count + new_count > MAX_CHANGED_SHARE * large_count:
-            large = Segment(files, join(passage_numbers(files, [large, small, *added])))
+        in_large = {*large.files}
+        others = [file for file in files if file not in in_large]
+        large_count, other_count = count_passages(large.files), count_passages(others)
+        gone_count = large_count + other_count - count_passages(files)
+        if gone_count + other_count > MAX_CHANGED_SHARE * large_count:
+            large = Segment(files, merge(passage_numbers(files, [large, small, *added])))
             small = empty
         else:
-            small = Segment(new, join(passage_numbers(new, [small, *added])))
+            small = Segment(others, merge(passage_numbers(others, [small, *added])))
         return Segments(self.form, files, [large, small])
 
     @property
@@ -591,20 +594,21 @@ def indexed_files(segments: Iterable[Segment[T]]) -> set[IndexedFile]:
 def passage_numbers(
     wanted: Sequence[IndexedFile], segments: Sequence[Segment[T]]
 ) -> list[tuple[T, IntArray]]:
-    """Return the data of each segment, with the numbers of its passages among the wanted files'.
+    """Return the data of each segment, and the numbers of its passages, (passages,).
 
-    A number is -1 where the file is not wanted, or is in an earlier segment; each (passages,).
+    Passages are numbered in the order of the wanted files. A passage of another file, or of one
+    that an earlier segment has, gets -1.
     """
     import numpy as np  # a list of caches does not need it
 
     firsts = accumulate((file.passages for file in wanted), initial=0)
-    first_of = dict(zip(wanted, firsts, strict=False))
+    first_of = dict(zip(wanted, firsts, strict=False))  # the number of each file's first passage
     numbered: list[tuple[T, IntArray]] = []
     for segment in segments:
         sizes = np.array([file.passages for file in segment.files], np.int64)
         starts = np.cumsum(sizes) - sizes
-        offsets = np.arange(sizes.sum()) - starts.repeat(sizes)  # within the file
-        firsts_here = [first_of.pop(file, -1) for file in segment.files]
-        first = np.array(firsts_here, np.int64).repeat(sizes)
+        offsets = np.arange(sizes.sum()) - starts.repeat(sizes)  # in the file of each passage
+        file_firsts = [first_of.pop(file, -1) for file in segment.files]
+        first = np.array(file_firsts, np.int64).repeat(sizes)  # of the file of each passage
         numbered.append((segment.data, np.where(first < 0, -1, first + offsets)))
     return numbered

@@ -59,11 +59,12 @@ MAX_QUICK_SECONDS = 0.005  # of a processor; a faster walk runs for each questio
 MAX_WALK_SHARE = 0.05  # of the time, that slower walks take
 MAX_STATE_SECONDS = 0.9  # after which a process walks again
 CLOCK_TICK_NS = 2 * 10**9  # within which a file system may give two changes the same time
-MAX_LICENCE_ROW = 3  # below lines for the interpreter and its settings
-# a file's first comment, and what may stand before it
+MAX_LICENCE_ROW = 3  # of the first line; lines for the interpreter may stand before it
 HEADER_COMMENT = re.compile(
     r"""
+    # lines for the interpreter and its settings
     (?: \s* (?: \#! | <\? | \# [ ] (?: -\*- | frozen_string ) ) [^\n]* \n )*+
+    # a file's first comment
     \s* (?:
         /\* .*? \*/ | <!-- .*? --> | \(\* .*? \*\) | \{- .*? -\} | \"{3} .*? \"{3}
       | \.\. [^\n]* (?: \n [ \t]+ [^\n]* )*+  # of reStructuredText
@@ -73,14 +74,14 @@ HEADER_COMMENT = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 LICENCE_WORD = re.compile(r"licen[cs]ed? |copyright|spdx-license|\(c\) \d{4}", re.IGNORECASE)
-COMMIT_SECONDS = 2.0  # of reading that a killed process loses
+COMMIT_SECONDS = 2.0  # between commits: a killed process loses no more of its work
 TASK_BYTES = 1 << 18  # of files that are read together
 TASK_FILES = 64
 NOT_INDEXED = "not indexed"  # the state of a file that is to be read again
 KEY_PROBLEM = "with keys or passwords"
 PRIVATE_KEY = re.compile(rb"\s*-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY")
 SNAPSHOT = "snapshot"  # the part of a store with what the last walk found
-STATE = "state"  # in a store's memory
+STATE = "state"  # the `FolderState` in a store's memory
 WORD_SEGMENTS = SegmentForm(
     "words ",
     ("words", *POSTINGS_ARRAYS),
@@ -90,28 +91,25 @@ WORD_SEGMENTS = SegmentForm(
     Postings.merge,
 )
 PendingFile = tuple[Source, str]  # a file to read, and its state
-EmbedPassages = Callable[[Sequence[str], Bags], Int8Rows]  # from texts and their bags to their rows
+EmbedPassages = Callable[[Sequence[str], Bags], Int8Rows]  # returns embeddings of texts
 
 
 @dataclass(frozen=True)
 class WalkSnapshot:
-    """Files that a walk found; they are the same until one of the `states` changes.
-
-    These are of folders, ignore files and archives, by path.
-    """
+    """Files that a walk found; they are the same until one of the `states` changes."""
 
     sources: list[Source]
-    states: dict[str, str]
+    states: dict[str, str]  # of folders, ignore files and archives, by path
 
     @classmethod
     def of(cls, sources: list[Source], walk: Walk, now: int) -> WalkSnapshot | None:
         """Return the result of a walk that began at `now`; None if a change may go unnoticed."""
-        found = walk.places or {}
-        if any(status and status.st_ctime_ns >= now - CLOCK_TICK_NS for status in found.values()):
+        places = walk.places or {}
+        if any(status and status.st_ctime_ns >= now - CLOCK_TICK_NS for status in places.values()):
             return None
-        # files in an archive change with it alone, so that their content is not kept
+        # the content of files in an archive is not kept: it changes with the archive alone
         files = [each if each.file else replace(each, data=None) for each in sources]
-        return cls(files, {at: state_of(status, at) for at, status in found.items()})
+        return cls(files, {path: state_of(status, path) for path, status in places.items()})
 
     @classmethod
     def unpack(cls, data: bytes | None) -> WalkSnapshot | None:
@@ -137,25 +135,22 @@ class WalkSnapshot:
 
 @dataclass
 class FileChanges:
-    """Unchanged files, files that may have changed with their states, and removed ones.
+    """Files by what happened to them since they were read."""
 
-    `sources` are all of them.
-    """
-
-    same: dict[str, File] = field(default_factory=dict)
-    pending: list[PendingFile] = field(default_factory=list)
-    gone: set[str] = field(default_factory=set)
+    unchanged: dict[str, File] = field(default_factory=dict)
+    pending: list[PendingFile] = field(default_factory=list)  # new, or perhaps changed
+    removed: set[str] = field(default_factory=set)
     faults: list[UserError] = field(default_factory=list)
-    sources: list[Source] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)  # all files that are there
 
     @classmethod
     def of(cls, target: Target, walk: Walk, known: Mapping[str, File]) -> FileChanges:
         """Compare the files of a target with the known ones."""
-        changes = cls(gone={*known})
+        changes = cls(removed={*known})
         for found in walk.sources(target.real):
             if isinstance(found, Source):
                 source = replace(found, path=target.within(found.path))
-                changes.compare(source, source.status, known)
+                changes.add(source, source.status, known)
             elif found.fault:
                 changes.faults.append(found.error)
         return changes
@@ -163,23 +158,21 @@ class FileChanges:
     @classmethod
     def since(cls, snapshot: WalkSnapshot, known: Mapping[str, File]) -> FileChanges:
         """Compare the files of a current snapshot with the known ones."""
-        changes = cls(gone={*known})
+        changes = cls(removed={*known})
         for source in snapshot.sources:
-            with suppress(OSError):  # a file that is gone changed its folder, too
+            with suppress(OSError):  # a file was removed meanwhile
                 status = os.lstat(source.file) if source.file else None
-                changes.compare(source, status, known)
+                changes.add(source, status, known)
         return changes
 
-    def compare(
-        self, source: Source, status: os.stat_result | None, known: Mapping[str, File]
-    ) -> None:
+    def add(self, source: Source, status: os.stat_result | None, known: Mapping[str, File]) -> None:
         """Add a file with its status after comparing it with its known state."""
         state, file = state_of(status), known.get(source.path)
         self.sources.append(source)
-        self.gone.discard(source.path)
-        # the content of a file in an archive is there only after a walk, which the archive caused
+        self.removed.discard(source.path)
+        # a file in an archive has its content only after a walk: its archive has changed
         if file and file.state == state and source.data is None:
-            self.same[source.path] = file
+            self.unchanged[source.path] = file
         else:
             if not source.status:
                 source = replace(source, status=status)
@@ -188,21 +181,21 @@ class FileChanges:
 
 @dataclass(frozen=True)
 class FolderState:
-    """State of a target: its files, those with passages, and faults."""
+    """State of a target, which a process uses until the next walk."""
 
     files: dict[str, File]
     folder: Folder
     snapshot: WalkSnapshot | None
     faults: Sequence[UserError]
-    until: float  # when it is looked at again, by the clock
+    until: float  # as of `time.monotonic`
 
 
 @dataclass
 class Folder:
-    """The files with passages, and the words of these; `store` has the records."""
+    """The files with passages, sorted by path."""
 
-    store: Store
-    index: Segments[Postings]
+    store: Store  # has the records of the passages
+    index: Segments[Postings]  # has their words
 
     def __post_init__(self) -> None:
         self.files = self.index.files
@@ -225,19 +218,19 @@ class Folder:
     def _is_page(self) -> IntArray:
         return np.array([is_prose(file.path) for file in self.files], np.int64)
 
-    def is_of_pages(self, chosen: Floats) -> bool:
+    def is_mostly_pages(self, chosen: Floats) -> bool:
         """Return whether two thirds of the files with `chosen` passages are pages of prose."""
-        files = np.bincount(self.file_numbers, chosen, len(self.files)) > 0
-        return bool(3 * self._is_page[files].sum() > 2 * files.sum())
+        has_chosen = np.bincount(self.file_numbers, chosen, len(self.files)) > 0
+        return bool(3 * self._is_page[has_chosen].sum() > 2 * has_chosen.sum())
 
     @cached_property
     def _projects(self) -> frozenset[str]:
         return project_folders(file.path for file in self.files)
 
     def path_in_project(self, path: str) -> str:
-        """Return the path of a file below the folder of its project, if it is one of several."""
-        first, _, rest = path.partition("/")
-        return rest if rest and first in self._projects else path
+        """Return the path of a file below its top folder if this is a project of its own."""
+        top, _, below = path.partition("/")
+        return below if below and top in self._projects else path
 
     def kind_of(self, path: str) -> str:
         """Return the kind of a file, one of `KINDS`."""
@@ -248,7 +241,7 @@ class Folder:
         """The links between its pages."""
         return Links.read(self.store, self.files, np.flatnonzero(self._is_page).tolist())
 
-    def linked(self, asked: Sequence[str]) -> Floats:
+    def link_scores(self, asked: Sequence[str]) -> Floats:
         """Return the highest cosine with words that link to each passage's page, (passages,)."""
         return self.links.scores(asked, len(self.files))[self.file_numbers]
 
@@ -265,7 +258,7 @@ class Folder:
         """Return the folder as it is now, and write what changed to the store.
 
         After a slow walk, a process uses its result for up to a second. `embedder` returns the
-        function that embeds passages as they are read, for the store's `fresh`, or None.
+        function that embeds passages as they are read, for the store's `new_rows`, or None.
         Files of keys and passwords are read if they are named, or with `secrets`.
         """
         state: FolderState | None = store.memory.get(STATE)
@@ -277,7 +270,7 @@ class Folder:
             others = len(state.faults) - 1
             more = f" (and {others:,} more)" if others else ""
             say(f"{state.faults[0]}{more}")
-        state.folder.store = store  # the open one
+        state.folder.store = store  # that of an earlier question is closed
         return state.folder
 
     def records(self, passages: Iterable[int]) -> dict[int, Record]:
@@ -311,7 +304,8 @@ def _current_state(
         files, index = store.files(), Segments.read(store, WORD_SEGMENTS)
         snapshot = WalkSnapshot.unpack(store.part(SNAPSHOT))
         indexed = {*index.files}
-        for path, file in files.items():  # a killed process has read it
+        for path, file in files.items():
+            # a process was killed after it had stored the file, and before the index
             if file.passages and _indexed_file(file) not in indexed:
                 files[path] = file._replace(state=NOT_INDEXED)
     is_current = snapshot is not None and snapshot.is_current
@@ -322,7 +316,7 @@ def _current_state(
         changes = FileChanges.of(target, walk, files)
         snapshot = WalkSnapshot.of(changes.sources, walk, now)
     cpu_seconds = time.thread_time() - cpu_begun
-    if changes.pending or changes.gone or _indexed(files.values()) != [*index.files]:
+    if changes.pending or changes.removed or _indexed_files(files.values()) != [*index.files]:
         with store.changing():
             store.memory.clear()
             embed = embedder() if changes.pending else None
@@ -331,19 +325,19 @@ def _current_state(
             read = _read_files(changes, limit, embed, shared_caches, secrets=secrets)
             old = index
             files, index = _update(store, changes, old, read, first=not files)
-            index.keep(store, old)
-    if changes.faults:  # also those of files that were read
+            index.write(store, old)
+    if changes.faults:  # the next question tries these files again
         snapshot = None
     if snapshot and not is_current:
         store.put_parts({SNAPSHOT: snapshot.pack()})
     folder = before.folder if before and index is before.folder.index else Folder(store, index)
-    until = begun
+    until = begun  # a quick walk is not reused, a slow one for a time in proportion to its own
     if cpu_seconds >= MAX_QUICK_SECONDS:
         until += min(MAX_STATE_SECONDS, cpu_seconds / MAX_WALK_SHARE)
     return FolderState(files, folder, snapshot, changes.faults, until)
 
 
-def _indexed(files: Iterable[File]) -> list[IndexedFile]:
+def _indexed_files(files: Iterable[File]) -> list[IndexedFile]:
     """Return the files with passages, sorted by path."""
     return sorted(_indexed_file(file) for file in files if file.passages)
 
@@ -367,7 +361,7 @@ def _update(
     begun = committed = time.monotonic()
     sizes = {source.path: counted_bytes(source) for source, _ in changes.pending}
     total, done_files, done_bytes = sum(sizes.values()), 0, 0
-    files, added = dict(changes.same), list[Segment[Postings]]()
+    files, added = dict(changes.unchanged), list[Segment[Postings]]()
     with progress("read", lambda: Position(done_files, done_bytes, total, noun="files")):
         for batch in read:
             for file, records in batch.files:
@@ -378,7 +372,7 @@ def _update(
             indexed = [_indexed_file(file) for file, _ in batch.files if file.passages]
             added.append(Segment(indexed, batch.words))
             if batch.rows:
-                store.fresh.append(Segment(indexed, batch.rows))
+                store.new_rows.append(Segment(indexed, batch.rows))
             changes.faults += batch.faults
             if time.monotonic() > committed + COMMIT_SECONDS:
                 store.commit()
@@ -386,7 +380,7 @@ def _update(
     store.keep_only(files.values())
     if first:
         _say_what_was_read([*files.values()], time.monotonic() - begun)
-    return files, index.update(_indexed(files.values()), *added)
+    return files, index.update(_indexed_files(files.values()), *added)
 
 
 def _say_what_was_read(files: Sequence[File], seconds: float) -> None:
@@ -402,14 +396,11 @@ def _say_what_was_read(files: Sequence[File], seconds: float) -> None:
 
 @dataclass
 class ReadResult:
-    """Result of reading files: the lines of each one's records, and the words of all passages.
+    """Result of reading files."""
 
-    `rows` are the passages' embeddings.
-    """
-
-    files: list[tuple[File, bytes]] = field(default_factory=list)
-    words: Postings = WORD_SEGMENTS.empty
-    rows: Int8Rows | None = None
+    files: list[tuple[File, bytes]] = field(default_factory=list)  # each with its records' lines
+    words: Postings = WORD_SEGMENTS.empty  # of all passages
+    rows: Int8Rows | None = None  # embeddings of all passages
     faults: list[UserError] = field(default_factory=list)
 
 
@@ -455,7 +446,7 @@ def _reading_tasks(pending: Iterable[PendingFile]) -> list[list[PendingFile]]:
     limits = (lambda _: 1, TASK_FILES), (lambda each: each[0].size, TASK_BYTES)
     tasks = [*group_by_size(pending, *limits)]
     random_for(0, "tasks").shuffle(tasks)
-    positions = list[float]()
+    positions = list[float]()  # a task of n times the usual size comes n times as early
     for position, task in enumerate(tasks):
         size = sum(source.size for source, _ in task)
         positions.append(position / (1 + size // (2 * TASK_BYTES)))
@@ -475,12 +466,12 @@ def _read_batch(
     read, sources, files = ReadResult(), list[Found](), dict[str, File]()
     passages = dict[str, list[bytes]]()  # lines of records by path
     for source, state in batch:
-        is_named = bool(source.file) and not source.root
+        is_named = bool(source.file) and not source.root  # by the user
         skips_keys = not (secrets or is_named)
         is_key = skips_keys and is_key_file(source.path)
         try:
             data = b"" if is_key else source.content(max_file_bytes)
-        except (OSError, UserError) as error:  # it stays unknown, and is tried again next time
+        except (OSError, UserError) as error:  # the next question tries it again
             fault = error if isinstance(error, UserError) else cannot_read(error)
             read.faults.append(fault.at(source.path))
             continue
@@ -489,8 +480,8 @@ def _read_batch(
             continue
         digest = reading_hash(source, data)
         files[source.path] = File(source.path, state, digest)
-        if known := shared_caches.lines(digest):
-            passages[source.path] = known.splitlines(keepends=True)
+        if lines := shared_caches.lines(digest):
+            passages[source.path] = lines.splitlines(keepends=True)
         else:
             sources.append(replace(source, data=data, file="", status=None))
     collected = collect(sources)
@@ -500,16 +491,17 @@ def _read_batch(
         read.files.append((files[skipped.path]._replace(problem=skipped.problem), b""))
     passages |= _lines_by_path(collected.output)
     records = list[Record]()
-    for path, lines in passages.items():
-        records += records_at(path, lines)
-        read.files.append((files[path]._replace(passages=len(lines)), b"".join(lines)))
+    for path, own in passages.items():
+        records += records_at(path, own)
+        read.files.append((files[path]._replace(passages=len(own)), b"".join(own)))
     texts = [passage_text(record) for record in records]
     bags = Bags.of(texts)
     if embed and texts:
         read.rows = embed(texts, bags)
+    # words also match the path, which the text of prose lacks
     with_paths = [document_text(record, paths=True) for record in records]
     path_prefixes = map(str.removesuffix, with_paths, map(document_text, records))
-    bags.add(path_prefixes, again=True)  # empty for code, whose text has its path
+    bags.add(path_prefixes, to_same_texts=True)
     read.words = Postings.of_bags(bags)
     return read
 
@@ -527,10 +519,10 @@ def _lines_by_path(output: bytes) -> dict[str, list[bytes]]:
     pairs = [(orjson.loads(line), line) for line in lines]
     passages = dict[str, list[bytes]]()
     for path, of_file in groupby(pairs, lambda pair: pair[0]["path"]):
-        every = [*of_file]
+        file_pairs = [*of_file]
         # the parts below a heading repeat it; alone it answers nothing
-        kept = [line for record, line in every if not is_heading(record)]
-        passages[path] = kept or [line for _, line in every]
+        kept = [line for record, line in file_pairs if not is_heading(record)]
+        passages[path] = kept or [line for _, line in file_pairs]
     return passages
 
 

@@ -1,4 +1,4 @@
-"""Embeddings of passages by a model, of which only new ones are computed, and chance."""
+"""Embeddings of passages, of which only new ones are computed, and when a match is no chance."""
 
 from __future__ import annotations
 
@@ -43,47 +43,46 @@ from structkit.structure.bags import Bags
 
 ROWS_AND_CHANCE = "embedded"  # in a store's memory
 CHANCE_PARTS = ("model", "moments", "best")  # the parts with the model and with chance
-# of 257 questions about 13 repositories, 98 % find a passage beyond chance, with the shipped table
-# and with MiniLM; of other nonsense 2 %, of everyday questions 10 and 6 %. By the scores alone it
-# would be 92 % with the table: some passages have something of every rare word.
-# Measured by `python -m experiments.chance`
-NONSENSE_QUESTIONS = 256  # questions of random letters
-CHANCE_QUANTILE = 0.99  # of their best passages
+# 98 % of 257 questions about 13 repositories find a passage beyond chance, with the bundled vectors
+# and with MiniLM; so do 2 % of other nonsense, and 10 and 6 % of everyday questions. Without
+# standard scores, it would be 92 % with the bundled vectors: some passages are near to every rare
+# word. Measured by `python -m experiments.chance`
+NONSENSE_QUESTIONS = 256
+CHANCE_QUANTILE = 0.99  # of the scores of their best passages
 MIN_DEVIATION = 1e-6
-ROWS_IN_CACHE = 1024  # rows whose floats fit into the processor's cache
-# passages whose rows are compared: a new one takes MiniLM 0.2 s on an EPYC
-MAX_COMPARED_PASSAGES = 30
-PASSAGES_PER_BATCH = 1000  # passages that are encoded together
+ROWS_IN_CACHE = 1024  # whose floats fit into the processor's cache
+MAX_COMPARED_PASSAGES = 30  # by maxsim: to encode one takes MiniLM 0.2 s on an EPYC
+PASSAGES_PER_BATCH = 1000  # that are encoded together
 
 
 @dataclass(frozen=True)
 class Chance:
     """Similarity of passages to meaningless questions: words of random letters.
 
-    The standard score of a passage is its distance above its own mean over them, in its own
-    deviations. `least` is not exceeded by the best passage for 99 of 100 of them.
+    The standard score of a passage is its similarity above its mean for these questions, divided by
+    its deviation.
     """
 
     moments: Floats  # (passages, 2): mean and deviation over the questions
-    best: Floats  # (questions,): the highest score of a passage
+    best: Floats  # (questions,): the highest standard score of a passage
 
     @classmethod
-    def of(cls, rows: Int8Rows, asked: Vectors) -> Self:
-        """Return chance with these rows; `asked` (questions, dimensions) are of length 1."""
-        moments, best = np.empty((len(rows), 2)), np.full(len(asked), -np.inf)
+    def of(cls, rows: Int8Rows, questions: Vectors) -> Self:
+        """Return chance with these rows; `questions` (questions, dimensions) are of length 1."""
+        moments, best = np.empty((len(rows), 2)), np.full(len(questions), -np.inf)
         for first in range(0, len(rows), ROWS_IN_CACHE):
-            scores = rows[first : first + ROWS_IN_CACHE] @ asked.T  # (rows, questions)
+            scores = rows[first : first + ROWS_IN_CACHE] @ questions.T  # (rows, questions)
             means = scores.mean(axis=1, keepdims=True)
             scores -= means
-            deviations = np.sqrt(np.einsum("rq,rq->r", scores, scores) / len(asked))
+            deviations = np.sqrt(np.einsum("rq,rq->r", scores, scores) / len(questions))
             moments[first : first + ROWS_IN_CACHE] = np.column_stack((means, deviations))
             scores *= inverse(deviations[:, None])
             np.maximum(best, scores.max(axis=0), out=best)
         return cls(moments, best)
 
     @property
-    def least(self) -> float:
-        """The score that an answer exceeds."""
+    def threshold(self) -> float:
+        """The standard score that an answer exceeds, and 1 % of these questions."""
         # `np.quantile` imports numpy.ma, which no answer needs
         ordered = np.sort(self.best)
         return float(
@@ -93,10 +92,10 @@ class Chance:
     def exceeds(self, scores: Floats, *, known: bool = True) -> NDArray[np.bool_]:
         """Return which passages are closer to a question of length 1 than chance, (passages,).
 
-        If the model has `known` none of its words, the question may be nonsense itself.
+        If the model knows none of its words, the question may be nonsense itself.
         """
-        least = self.least if known else self.best.max()
-        return (scores - self.moments[:, 0]) * inverse(self.moments[:, 1]) > least
+        threshold = self.threshold if known else self.best.max()
+        return (scores - self.moments[:, 0]) * inverse(self.moments[:, 1]) > threshold
 
 
 def inverse(deviations: Floats) -> Floats:
@@ -160,22 +159,22 @@ class Meaning(EncodedFolder):
     Each is made when it is first used: a report is searched by words alone.
     """
 
-    rows: PassageRows | None = None  # those that compare the best passages
+    maxsim: MaxsimScorer | None = None  # by another model, for the best passages
 
     @cached_property
     def _rows_and_chance(self) -> tuple[Int8Rows, Chance]:
         """The rows of the folder's passages, kept ones and new ones, and chance with them."""
         memory, files = self._folder.store.memory, self._folder.files
         model = self.model.encode()
-        known: tuple[bytes, Any, tuple[Int8Rows, Chance]] | None = memory.get(ROWS_AND_CHANCE)
-        if known and known[0] == model and known[1] == files:
-            return known[2]
+        kept: tuple[bytes, Any, tuple[Int8Rows, Chance]] | None = memory.get(ROWS_AND_CHANCE)
+        if kept and kept[:2] == (model, files):
+            return kept[2]
         made = self._read_or_embed(model)
         memory[ROWS_AND_CHANCE] = model, files, made
         return made
 
     def _read_or_embed(self, model: bytes) -> tuple[Int8Rows, Chance]:
-        """Return what is kept; if files are new, with their rows, and keep it."""
+        """Return the stored rows and chance; if files changed, embed new ones, and store all."""
         store, wanted = self._folder.store, self._folder.files
         kept, before = store.parts(CHANCE_PARTS), Segments(ROW_SEGMENTS)
         if kept and kept["model"] == model:
@@ -188,14 +187,13 @@ class Meaning(EncodedFolder):
         new = [each for each in wanted if each not in known]
         after = before.update(wanted, *_embed(store, new, self._encoding("document")))
         rows = Int8Rows.merge(after.numbered)
-        made = self._queries.embedded(
-            {"id": text, "text": text} for text in nonsense(NONSENSE_QUESTIONS)
-        )
-        chance = Chance.of(rows, normalize_rows(np.concatenate([rows for _, rows in made])))
+        questions = ({"id": text, "text": text} for text in nonsense(NONSENSE_QUESTIONS))
+        vectors = np.concatenate([batch for _, batch in self._queries.embedded(questions)])
+        chance = Chance.of(rows, normalize_rows(vectors))
         parts = (model, chance.moments.tobytes(), chance.best.tobytes())
         with store.changing():
             store.put_parts(dict(zip(CHANCE_PARTS, parts, strict=True)))
-            after.keep(store, before)
+            after.write(store, before)
         return rows, chance
 
     def scores(self, question: str) -> tuple[Floats, NDArray[np.bool_]]:
@@ -206,8 +204,8 @@ class Meaning(EncodedFolder):
         _, vectors = next(self._queries.embedded([{"id": "1", "text": question}]))
         scores = self._products(vectors[0])
         length = max(float(np.linalg.norm(vectors[0])), MIN_DEVIATION)
-        nothing, *sizes = self._queries.sizes(["", *split_words(question)])
-        known = nothing + 1 in sizes  # as one token
+        empty_size, *sizes = self._queries.sizes(["", *split_words(question)])
+        known = empty_size + 1 in sizes  # a word is one token
         return scores, self._rows_and_chance[1].exceeds(scores / length, known=known)
 
     @property
@@ -231,8 +229,8 @@ class Meaning(EncodedFolder):
         return products * rows.scales
 
 
-class PassageRows(EncodedFolder):
-    """The rows of passages by a model without embeddings of whole texts.
+class MaxsimScorer(EncodedFolder):
+    """Scores of passages by maxsim, with a model of token embeddings (rows).
 
     They take much room and time: only those of the best passages are made, and then kept.
     """
@@ -245,38 +243,40 @@ class PassageRows(EncodedFolder):
         texts = {n: document_text(record) for n, record in records.items() if record["id"] in best}
         _, rows = next(self._encoding(side).embedded([{"id": "1", "text": text}]))
         scores = np.zeros(len(self._folder))
-        for passage, data in self._kept(texts).items():
+        for passage, data in self._rows_of(texts).items():
             own = np.frombuffer(data, np.float16).reshape(-1, rows.shape[1])
             scores[passage] = maxsim(rows, own)
         return scores
 
-    def _kept(self, texts: Mapping[int, str]) -> dict[int, bytes]:
-        """Return the rows of passages with texts as floats of 16 bits, kept ones and new ones."""
+    def _rows_of(self, texts: Mapping[int, str]) -> dict[int, bytes]:
+        """Return the rows of passages by their texts as 16-bit floats, kept ones and new ones."""
         names = {
             passage: sha256(f"{self.model} {text}".encode(errors="replace")).hexdigest()
             for passage, text in texts.items()
         }
-        store, text_of = self._folder.store, {names[each]: text for each, text in texts.items()}
+        store = self._folder.store
+        text_of = {names[passage]: text for passage, text in texts.items()}
         kept = {name: data for name in text_of if (data := store.part(name, ROWS))}
         new = [{"id": name, "text": text} for name, text in text_of.items() if name not in kept]
         with waiting(f"encoding {len(new)} passages"):
             for rows, vectors in self._encoding("document").embedded(new):
-                owner, halves = np.array([row.document for row in rows]), vectors.astype(np.float16)
-                made = {name: halves[owner == name].tobytes() for name in {*owner.tolist()}}
+                owners = np.array([row.document for row in rows])
+                halves = vectors.astype(np.float16)
+                made = {name: halves[owners == name].tobytes() for name in {*owners.tolist()}}
                 store.put_rows(made)
                 kept |= made
         return {passage: kept[name] for passage, name in names.items()}
 
 
-def embedding_of(encoding: Callable[[str], TextEncoding]) -> EmbedPassages | None:
+def passage_embedder(encoding: Callable[[str], TextEncoding]) -> EmbedPassages | None:
     """Return the function that embeds passages as they are read; None for a slow model."""
     documents = encoding("document")
     if not documents.is_static:
         return None
-    return lambda texts, bags: _coded(documents.of_bags(texts, bags))
+    return lambda texts, bags: _int8_rows(documents.of_bags(texts, bags))
 
 
-def _coded(vectors: Vectors) -> Int8Rows:
+def _int8_rows(vectors: Vectors) -> Int8Rows:
     codes, scales = quantize(vectors, "int8")
     assert scales is not None  # only signs have none
     return Int8Rows(codes, scales)
@@ -285,22 +285,22 @@ def _coded(vectors: Vectors) -> Int8Rows:
 def _embed(
     store: Store, files: Iterable[IndexedFile], documents: TextEncoding
 ) -> list[Segment[Int8Rows]]:
-    """Return the rows of the files' passages; those of files that were just read are there."""
-    segments, done = [*store.fresh], 0
+    """Return the rows of the files' passages; a fast model made some as the files were read."""
+    segments, done = [*store.new_rows], 0
     read = indexed_files(segments)
     new = [file for file in files if file not in read]
     total = count_passages(new)
-    fast = embedding_of(lambda _: documents)
+    fast = passage_embedder(lambda _: documents)
     with progress("encode", lambda: Position(done, done, total, noun="passages")):
-        for some in group_by_size(new, (lambda file: file.passages, PASSAGES_PER_BATCH)):
-            records = [record for file in some for record in store.records(file)]
+        for batch in group_by_size(new, (lambda file: file.passages, PASSAGES_PER_BATCH)):
+            records = [record for file in batch for record in store.records(file)]
             texts = [passage_text(record) for record in records]
             if fast:
                 rows = fast(texts, Bags.of(texts))
             else:
                 pairs = zip(records, texts, strict=True)
                 named = [{"id": record["id"], "text": text} for record, text in pairs]
-                rows = _coded(np.concatenate([part for _, part in documents.embedded(named)]))
-            segments.append(Segment(some, rows))
+                rows = _int8_rows(np.concatenate([part for _, part in documents.embedded(named)]))
+            segments.append(Segment(batch, rows))
             done += len(rows)
     return segments

@@ -1,8 +1,8 @@
-"""Kinds of files, told apart by their paths, and those to which a question leans by its words.
+"""Kinds of files by their paths, and the kinds that a question prefers by its words.
 
 Prose answers "which version added it", code "where is it decided". The weights are those of a
-logistic regression on 509 questions about 14 whole checkouts, rounded. It knows the right one of
-prose and code for 89 in 100 of these: for 55 of 100 that prose answers, for 98 of the others.
+logistic regression on 509 questions about 14 whole checkouts, rounded. It is right for 89 % of
+them: for 55 % of those that prose answers, and for 98 % of those that code answers.
 
 Tests: tests/asking/test_path_kinds.py, tests/asking/test_leaning.py.
 """
@@ -29,20 +29,17 @@ NO_MATCH = re.compile(r"(?!)")
 
 @dataclass(frozen=True)
 class RareKind:
-    """Kind of files that rarely answer, recognized by names of folders, by file names, or endings.
-
-    `top_folders` tell it as the first folder alone: inside a program they may be its subject.
-    `names` matches the words of a file's name, joined by underscores; `asked`, a question for it.
-    """
+    """Kind of files that rarely answer, by the names of their folders, their names or endings."""
 
     folders: frozenset[str]
+    # only as the first folder of a path: deeper in a program they may be its subject
     top_folders: frozenset[str] = frozenset()
-    names: re.Pattern[str] = NO_MATCH
+    names: re.Pattern[str] = NO_MATCH  # of the words of a file's name, joined by underscores
     endings: tuple[str, ...] = ()
-    asked: re.Pattern[str] = NO_MATCH
+    questions: re.Pattern[str] = NO_MATCH  # that ask for the kind
 
-    def holds(self, path: str) -> bool:
-        """Return whether a path belongs to such a file."""
+    def includes(self, path: str) -> bool:
+        """Return whether a path is that of such a file."""
         folders, name = folders_and_name(path)
         return (
             not self.folders.isdisjoint(folders)
@@ -56,10 +53,10 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# below a folder with such a name, folders are packages, whatever words they have
+# folders of packages are named by developers: their words do not show a kind
 PACKAGE_LANGUAGES = ["groovy", "clojure", *declared_by_languages("package_folders")]
 PACKAGES = re.compile(rf"(?:^|/)src/(?:[^/]+/)?(?:{'|'.join(PACKAGE_LANGUAGES)})(?=/)")
-DOMAIN = re.compile(r"(?:^|/)(?=(?:com|org|net|io|edu|dev)/)")
+DOMAIN = re.compile(r"(?:^|/)(?=(?:com|org|net|io|edu|dev)/)")  # the first folder of a package
 # `androidTest` of Gradle, `Serilog.Tests`, `integration-tests`, `test-native-image`
 TEST_FOLDER = re.compile(r"[a-z.]Tests?$|^tests?[-_]|[-_]tests?$")
 
@@ -77,9 +74,9 @@ def folders_and_name(path: str) -> tuple[tuple[str, ...], str]:
     packages = PACKAGES.search(path)
     if not packages and named_language(path) in PACKAGE_LANGUAGES:
         packages = DOMAIN.search(path)
-    telling = path[: packages.end()] if packages else folder
+    parent = path[: packages.end()] if packages else folder
     folders = tuple(
-        "test" if TEST_FOLDER.search(name) else name.lower() for name in telling.split("/") if name
+        "test" if TEST_FOLDER.search(name) else name.lower() for name in parent.split("/") if name
     )
     return folders, "_".join(name_parts(splitext(file)[0]))
 
@@ -117,7 +114,7 @@ RARE_KINDS = {
         _words("examples _examples demos tutorial tutorials doc docs"),
         _words("example sample samples demo"),
         re.compile(r"^(example|demo)(_|$)|_(example|demo|sample)$"),
-        asked=re.compile(
+        questions=re.compile(
             r"""
               (?<! \b for [ ] ) \b examples? \b
             | \b (?: sample | demo ) s? [ ] (?: programs? | app\w* | projects? | code | scripts? )
@@ -130,30 +127,30 @@ RARE_KINDS = {
             "vendor vendored _vendor third_party thirdparty 3rdparty external node_modules dist "
             "single_include amalgamated"
         ),
-        asked=re.compile(r"\b(vendor(ed)?|third.?party|amalgamated)\b"),
+        questions=re.compile(r"\b(vendor(ed)?|third.?party|amalgamated)\b"),
     ),
     "generated": RareKind(  # generated files, and mere declarations
         _words("generated gen autogen __generated__ __snapshots__"),
         names=re.compile(r"^(generated|prebuilt)(_|$)|_(generated|prebuilt)$"),
         endings=(".d.ts", ".pyi", ".min.js", ".min.css"),
-        asked=re.compile(r"\bgenerated\b"),
+        questions=re.compile(r"\bgenerated\b"),
     ),
     "compatibility": RareKind(  # code kept for compatibility
         _words("compat _compat legacy deprecated"),
         names=re.compile(r"^(compat|legacy|deprecated)(_|$)|_(compat|legacy|deprecated)$"),
-        asked=re.compile(r"\b(compat|legacy|deprecated)"),
+        questions=re.compile(r"\b(compat|legacy|deprecated)"),
     ),
 }
 
 
 @lru_cache(maxsize=1 << 16)
 def rare_kinds(path: str) -> list[str]:
-    """Return the kinds of files that rarely answer to which a path belongs.
+    """Return the kinds of a path among those that rarely answer.
 
     >>> rare_kinds("vendor/net/tests/retry.pb.go")
     ['test', 'copy', 'generated']
     """
-    kinds = [kind for kind, paths in RARE_KINDS.items() if paths.holds(path)]
+    kinds = [name for name, kind in RARE_KINDS.items() if kind.includes(path)]
     if GENERATED_NAME.search(path) and "generated" not in kinds:
         kinds.append("generated")
     return kinds
@@ -166,7 +163,7 @@ MARKUP_EXTENSIONS = _words(
     "adoc aml apt asciidoc creole dbk dita docbook dox livemd lyx mediawiki org pod qdoc rakudoc "
     "rd rdoc ronn scd scrbl sgml tex texi texinfo textile typ wiki xdoc"
 )
-PAGE_EXTENSIONS = _words("txt html htm xhtml xht")  # prose, but in a test or a copy
+PAGE_EXTENSIONS = _words("txt html htm xhtml xht")  # prose, except in a test or a copy
 MAN_PAGE = re.compile(r"\.[1-8]$")
 DOCBOOK = re.compile(r"(^|/)(x?docs?|documentation|docbook|manual|sgml)/.*\.xml$")
 MANUAL_FOLDERS = _words("book doc docs documentation guide guides manual manuals site tutorials")
@@ -189,7 +186,9 @@ LEGAL_PATH = re.compile(
     r"(^|/) ( licenses/ | (licen[cs]e | copying | notice | authors | patents) [^/]* $ )", re.VERBOSE
 )
 LICENSE_NAME = re.compile("LICEN[CS]E|COPYING")
-BARE_MANUAL = re.compile(r"(readme|contributing|security|install|todo|code_of_conduct|faq)\b")
+MANUAL_WITHOUT_EXTENSION = re.compile(
+    r"(readme|contributing|security|install|todo|code_of_conduct|faq)\b"
+)
 TRANSLATED_PATH = re.compile(
     r"""
     [-._/] (zh|ja|ko|fr|de|es|pt|ru|it|tr|vi|uk|pl|fa|ar)
@@ -207,16 +206,16 @@ VERSION_FOLDER = re.compile(
     """,
     re.VERBOSE,
 )
-# ranks of versions, the newest last: 0 with numbers, 1 unreleased, 2 stable, 3 unversioned
+# ranks of folders by version: 0 with numbers, 1 unreleased, 2 stable, 3 no folder of a version.
+# The highest rank is the newest one
 NAMED_VERSIONS = {"latest": 2, "stable": 2, "current": 2}
 NAMED_VERSIONS |= dict.fromkeys(
     "next dev develop devel nightly canary unreleased main master trunk".split(), 1
 )
-# folders that hold those of versions
-VERSIONS_FOLDERS = _words("archive archives branch branches version versions")
+VERSIONS_FOLDERS = _words("archive archives branch branches version versions")  # around these
 UNVERSIONED_RANK = 3
 NUMBER_OR_X = re.compile(r"\d+|x")
-WILDCARD_NUMBER = 9999
+WILDCARD_NUMBER = 9999  # for `x`
 TEST_WORD = re.compile(r"\btests?\b", re.IGNORECASE)
 NUMBER_WORD = re.compile(r"\d{1,4}")
 # files that usually hold keys or passwords: lists of gitleaks, Gitrob and others
@@ -244,9 +243,9 @@ def extension_of(path: str) -> str:
 
 
 def project_folders(paths: Iterable[str]) -> frozenset[str]:
-    """Return the top folders that are projects: their names say nothing of their files.
+    """Return the top folders that are projects, whose names do not show kinds of files.
 
-    Each has a licence and the root has none, or it is the only one.
+    Such a folder has a licence and the root has none, or it is the only top folder.
 
     >>> sorted(project_folders(["spec/LICENSE", "mock/COPYING", "tests/a.c"]))
     ['mock', 'spec']
@@ -266,23 +265,23 @@ def project_folders(paths: Iterable[str]) -> frozenset[str]:
 
 @lru_cache(maxsize=1 << 16)
 def path_kind(path: str) -> str:
-    """Return the kind of a file by its path, one of `KINDS`; `notes` are those of releases.
+    """Return the kind of a file by its path, one of `KINDS`; `notes` are release notes.
 
     >>> [path_kind(path) for path in ("src/pool.c", "docs/pool.md", "HISTORY.rst", "LICENSE")]
     ['code', 'manual', 'notes', 'legal']
     """
-    place, language = path.lower(), named_language(path)
-    name = place.rpartition("/")[2]
-    if MACHINE_KEPT_ENDING.search(place) or GENERATED_NAME.search(name) or name in LOCK_FILES:
+    lower, language = path.lower(), named_language(path)
+    name = lower.rpartition("/")[2]
+    if MACHINE_KEPT_ENDING.search(lower) or GENERATED_NAME.search(name) or name in LOCK_FILES:
         return "generated"
     rare = rare_kinds(path)
     is_sample = extension_of(path) in PAGE_EXTENSIONS and not {"test", "copy"}.isdisjoint(rare)
     if is_prose(path) and not is_sample:
-        if RELEASE_NOTES_PATH.search(place):
+        if RELEASE_NOTES_PATH.search(lower):
             return "notes"
-        if LEGAL_PATH.search(place):
+        if LEGAL_PATH.search(lower):
             return "legal"
-        return "translation" if TRANSLATED_PATH.search(f"/{place}") else "manual"
+        return "translation" if TRANSLATED_PATH.search(f"/{lower}") else "manual"
     if rare:
         return rare[0]
     if _is_settings(name, language) or "." not in name:
@@ -306,21 +305,23 @@ def is_prose(path: str) -> bool:
     >>> [is_prose(path) for path in ("a.adoc", "docs/a.ipynb", "a.ipynb", "requirements.txt")]
     [True, True, False, False]
     """
-    path = path.removesuffix(".in")  # of a template
-    place, language = path.lower(), named_language(path)
-    name = place.rpartition("/")[2]
+    path = path.removesuffix(".in")  # the ending of a template
+    lower, language = path.lower(), named_language(path)
+    name = lower.rpartition("/")[2]
     extension = name.rpartition(".")[2]
     if language == NOTEBOOK:
         return not MANUAL_FOLDERS.isdisjoint(folders_and_name(path)[0])
     if "." not in name:
         return bool(
-            RELEASE_NOTES_PATH.search(place) or LEGAL_PATH.search(place) or BARE_MANUAL.match(name)
+            RELEASE_NOTES_PATH.search(lower)
+            or LEGAL_PATH.search(lower)
+            or MANUAL_WITHOUT_EXTENSION.match(name)
         )
     if extension == "txt":
         return not _is_settings(name, language)
     if language in MARKUP_LANGUAGES or extension in MARKUP_EXTENSIONS | PAGE_EXTENSIONS:
         return True
-    return bool(MAN_PAGE.search(name) or DOCBOOK.search(place))
+    return bool(MAN_PAGE.search(name) or DOCBOOK.search(lower))
 
 
 def words_for_names(question: str) -> str:
@@ -337,7 +338,7 @@ def words_for_names(question: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def version_of(path: str) -> tuple[str, tuple[int, ...]]:
-    """Return a path without folders of versions, and what orders versions, the newest last.
+    """Return a path without folders of versions, and its version, which is higher if newer.
 
     >>> version_of("versioned_docs/version-1.x/a.md"), version_of("docs/a.md")
     (('docs/a.md', (0, 1, 9999)), ('docs/a.md', (3,)))
@@ -348,23 +349,23 @@ def version_of(path: str) -> tuple[str, tuple[int, ...]]:
     kept = list[str]()
     version: tuple[int, ...] = (UNVERSIONED_RANK,)
     for folder in folders:
-        rest = folder.removeprefix("versioned_")
-        if found := VERSION_FOLDER.fullmatch(rest):
-            numbers = NUMBER_OR_X.findall(found[2])
-            version = (0, *(WILDCARD_NUMBER if each == "x" else int(each) for each in numbers))
-            rest = found[1]
+        unversioned = folder.removeprefix("versioned_")
+        if match := VERSION_FOLDER.fullmatch(unversioned):
+            unversioned, number = match.groups()
+            parts = NUMBER_OR_X.findall(number)
+            version = (0, *(WILDCARD_NUMBER if part == "x" else int(part) for part in parts))
             if kept and kept[-1] in VERSIONS_FOLDERS:
                 kept.pop()
         elif folder in NAMED_VERSIONS:
             version = (NAMED_VERSIONS[folder],)
-            rest = ""
-        if rest:
-            kept.append(rest)
+            unversioned = ""
+        if unversioned:
+            kept.append(unversioned)
     return "/".join([*kept, name]), version
 
 
 def old_versions(question: str, paths: Collection[str]) -> set[str]:
-    """Return the pages of which a newer version is among the paths, unless a question names theirs.
+    """Return the pages with a newer version among the paths, unless the question has their numbers.
 
     >>> old_versions("sessions", ["docs/a.md", "docs/v1/a.md", "docs/v1/b.md"])
     {'docs/v1/a.md'}
@@ -391,9 +392,9 @@ def is_key_file(path: str) -> bool:
     if KEY_NAME.search(name):
         return True
     language = named_language(path)
-    is_text = is_prose(path) and extension_of(path) != "txt"
+    is_page = is_prose(path) and extension_of(path) != "txt"
     is_data = language is None or language in SETTINGS_LANGUAGES
-    return is_data and not is_text and bool(SECRET_NAME.search("_".join(name_parts(name))))
+    return is_data and not is_page and bool(SECRET_NAME.search("_".join(name_parts(name))))
 
 
 def asked_kinds(question: str) -> frozenset[str]:
@@ -403,7 +404,7 @@ def asked_kinds(question: str) -> frozenset[str]:
     (['test'], [])
     """
     lower = question.lower()
-    return frozenset(kind for kind, paths in RARE_KINDS.items() if paths.asked.search(lower))
+    return frozenset(name for name, kind in RARE_KINDS.items() if kind.questions.search(lower))
 
 
 KINDS_MEANT: dict[Kind, tuple[str, ...]] = {
@@ -414,13 +415,13 @@ KINDS_MEANT: dict[Kind, tuple[str, ...]] = {
 
 
 def _any_word(*words: str) -> re.Pattern[str]:
-    """Return the pattern of any of these words, but in a symbol, a path or "I/O"."""
+    """Return the pattern of any of these words, except in a symbol, a path or "I/O"."""
     return re.compile(rf"(?<![\w./:$#@'])(?:{'|'.join(words)})(?![\w/('])(?![.:]+\w)")
 
 
 PLAIN_TEST = _any_word("test", "tests")
-# "how do I" asks a manual, "how does it" asks code; few questions of the regression begin so
-DOING = re.compile(
+# "how do I" asks for a manual, "how does it" for code; few questions of the regression begin so
+HOW_TO = re.compile(
     r"""
       \b how [ ] (?: to | (?: can | could | do | does | might | must | shall | should | would )
         [ ] (?: i | my | one | our | we | you ) ) \b
@@ -428,13 +429,13 @@ DOING = re.compile(
     """,
     re.VERBOSE,
 )
-# "function that decides" asks code
+# "function that decides" asks for code
 DESCRIBED_CODE = re.compile(
     r"^ (the[ ])? (class|code|constant|function|loop|method) e?s? [ ] (that|which|where)\b",
     re.VERBOSE,
 )
 PROSE_BIAS = -1.5  # the logit of prose for a question without cues
-# what words of a question add to it, each line once
+# what each line adds to the logit if the question has one of its words
 WORD_CUES = """
 2.5 version versions release releases released changelog cve hotfix
 2.0 author authors behaviour committee community contribute contributing contributor contributors \
@@ -460,7 +461,7 @@ WORD_CUES = """
 PROSE_CUES = {
     re.compile(r"^\W*(?:may|since|what|when|which|why)\b(?!')"): 1.8,
     re.compile(r"\d\.\d"): 1.8,
-    DOING: 2.9,
+    HOW_TO: 2.9,
     DESCRIBED_CODE: -2.9,
     re.compile(r"^\s*\S+\s*$"): -1.5,  # one word, which is a symbol
 }
@@ -474,7 +475,7 @@ RELEASE_WORD = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-# words with which a question that names tests asks for something else
+# with these words, a question that names tests does not ask for tests
 ABOUT_TESTING = re.compile(
     r"""
       \b (?: under | run ) [ ] (?: the [ ] )? tests? \b
@@ -483,12 +484,7 @@ ABOUT_TESTING = re.compile(
     """,
     re.VERBOSE,
 )
-MIN_KIND_WEIGHT = 0.4  # the weight of prose, or of code, where the other answers
-# the best passage's BM25 over the idf of all words of the question: above the first, words suffice;
-# below the second, they fail. 95 of 100 paraphrases have less than 0.28, and 90 of 100 other
-# questions more than 0.27
-ENOUGH_MATCHED = 0.35
-TOO_LITTLE_MATCHED = 0.15
+MIN_KIND_WEIGHT = 0.4  # the weight of prose for a question about code, and the other way round
 
 
 def kind_weights(question: str, kind: Kind | None = None) -> Mapping[str, float]:
@@ -505,10 +501,10 @@ def kind_weights(question: str, kind: Kind | None = None) -> Mapping[str, float]
     manual = max(MIN_KIND_WEIGHT, min(1.0, 2 * prose))
     code = max(MIN_KIND_WEIGHT, min(1.0, 2 * (1 - prose)))
     asked = asked_kinds(question)
-    tests = "test" in asked and not (ABOUT_TESTING.search(lower) or DOING.search(lower))
+    tests = "test" in asked and not (ABOUT_TESTING.search(lower) or HOW_TO.search(lower))
     if tests:
         manual, code = manual / 2, code / 2
-    # "the chi-square test": names and paths of tests have the word, too
+    # "the chi-square test" asks for code; names and paths of tests have the word, too
     unasked_test = 0.25 if PLAIN_TEST.search(lower) else 0.4
     weights = {
         "code": code,

@@ -103,9 +103,9 @@ def similar(
     asked = sorted(weights, key=lambda word: (-weights[word], word))[:MAX_ASKED_WORDS]
     by_word = folder.words.scores(asked) * others
     scores = meaning.similar(number) * others if meaning else 0 * by_word
-    if meaning and meaning.rows:
+    if meaning and meaning.maxsim:
         first = fuse(folder, by_word, scores, MIN_FUSION_DEPTH, HYBRID_EMBEDDING_WEIGHT)
-        scores = meaning.rows.scores(document_text(record), *first, "document")
+        scores = meaning.maxsim.scores(document_text(record), *first, "document")
     by_id: dict[str, Record] = {}
 
     def ranked(depth: int) -> list[Hit]:

@@ -26,12 +26,13 @@ from structkit.searching.words import SYMBOL_SEPARATOR, fold, folded_words
 from structkit.structure.code.languages import outline_of
 from structkit.structure.code.outline import FUNCTION, Definition, Outline
 
-# nodes of syntax trees that are no names, though they may be one word
+# nodes of texts, which may look like a name
 TEXT_NODE = re.compile(r"comment|string|content|fragment|text|heredoc|regex|char")
 CALL_NODE = re.compile(
     r"""
     call | invocation | new_expression | object_creation | ^command$
-    | constructor_expression | instance_expression | type_conversion  # with types in brackets
+    # with types in brackets
+    | constructor_expression | instance_expression | type_conversion
     """,
     re.VERBOSE,
 )
@@ -54,7 +55,7 @@ DEFINITION_SCORE = 2.0
 USE_SCORE = 1.0
 MAX_SIMILAR_NAMES = 3
 MIN_SIMILARITY = 0.75  # of names, as difflib has it
-PASSAGES_OF_A_NAME = 5  # in which a name is looked up as it is written
+PASSAGES_OF_A_NAME = 5  # that show how a word of the index is written
 
 
 def uses(folder: Folder, symbol: str, chosen: Floats) -> list[Answer]:
@@ -65,8 +66,12 @@ def uses(folder: Folder, symbol: str, chosen: Floats) -> list[Answer]:
     """
     found = [use for file in _files_with(folder, symbol, chosen) for use in file.uses(symbol)]
     weights = kind_weights("")
-    found.sort(key=lambda each: (-each[0].score, -weights[folder.kind_of(each[1]["path"])]))
-    return found
+
+    def order(answer: Answer) -> tuple[float, float]:
+        hit, record = answer
+        return -hit.score, -weights[folder.kind_of(record["path"])]
+
+    return sorted(found, key=order)
 
 
 def calls(folder: Folder, symbol: str, chosen: Floats) -> list[Answer]:
@@ -83,8 +88,8 @@ def _files_with(folder: Folder, symbol: str, chosen: Floats) -> Iterator[CodeFil
     name = SYMBOL_SEPARATOR.split(symbol)[-1]
     scores = folder.words.scores(folded_words(name)) * chosen
     for number in np.unique(folder.file_numbers[scores > 0]).tolist():
-        first, after = np.searchsorted(folder.file_numbers, [number, number + 1]).tolist()
-        records = [*folder.records(range(first, after)).values()]
+        first, end = np.searchsorted(folder.file_numbers, [number, number + 1]).tolist()
+        records = [*folder.records(range(first, end)).values()]
         if any(name in record.get("code", "") for record in records):
             try:
                 if outline := outline_of(records[0]["language"]):
@@ -104,7 +109,7 @@ def not_found(folder: Folder, symbol: str, chosen: Floats) -> UserError:
     if found:
         return UserError(f"{symbol} is used here, but not defined", "name a function of this code")
     word = fold(name)
-    near = {other for part, _ in folder.words.parts for other in part.beginning(word[:1])}
+    near = folder.words.beginning_as(word[:1])
     names = list[str]()
     for other in get_close_matches(word, near, MAX_SIMILAR_NAMES, MIN_SIMILARITY):
         passages = highest_scores(folder.words.scores([other]) * chosen, PASSAGES_OF_A_NAME)
@@ -133,7 +138,8 @@ class CodeFile:
         self.rows = [""] * max(record["lines"][1] for record in records)
         for record in records:
             code = re.split(r"\r\n|\r|\n", record["code"])
-            self.rows[record["lines"][0] - 1 : record["lines"][0] - 1 + len(code)] = code
+            first = record["lines"][0] - 1
+            self.rows[first : first + len(code)] = code
         text = "\n".join(self.rows)
         self.data = text.encode("utf-8", "replace")
         program = outline.parse(text, self.data)
@@ -146,7 +152,7 @@ class CodeFile:
             yield self._answer(*rows, definition, use="definition")
         name = SYMBOL_SEPARATOR.split(symbol)[-1]
         name_rows = {each.name_row for each in self.definitions if each.name == name}
-        use_of_row: dict[int, str] = {}  # of several on one line, the first beyond a mention
+        use_of_row: dict[int, str] = {}  # the first one that is more than a mention, if any
         own = name.encode()
         pattern = re.compile(rb"(?<![A-Za-z0-9_])%b(?![A-Za-z0-9_])" % re.escape(own))
         for node in self._leaves(pattern, 0, len(self.data)):
@@ -163,21 +169,21 @@ class CodeFile:
     def calls(self, symbol: str) -> Iterator[Answer]:
         """Yield the first call of each name in the definitions of a symbol."""
         names = {(each.name_row, each.name) for each in self.definitions}
-        offsets = {each.node.start_byte for each in self.definitions}  # Elixir's `def` is a call
+        starts = {each.node.start_byte for each in self.definitions}  # Elixir's `def` is a call
         for definition in self._defining(symbol):
             called = set[str]()
             for node in self._leaves(IDENTIFIER, definition.start, definition.end):
                 name = (node.text or b"").decode("utf-8", "replace")
                 row = node.start_point.row
-                is_own = node.start_byte in offsets or (row, name) in names
-                if name in called or is_own or not node.is_named:
+                defines = node.start_byte in starts or (row, name) in names
+                if name in called or defines or not node.is_named:
                     continue
                 if _use_of(node, self.data) == "call":
                     called.add(name)
                     yield self._answer(row, row, row, definition, calls=name)
 
     def _defining(self, symbol: str) -> Iterator[Definition]:
-        """Yield the definitions of a symbol, which may be qualified by containers.
+        """Yield the definitions of a symbol, which may begin with containers.
 
         They are classes and functions, the file, and folders: `Server.start` is `start` in
         `Server.zig`, and `http.Get` is `Get` in a file of the folder `http`.
@@ -186,7 +192,7 @@ class CodeFile:
         file = PurePosixPath(self.path).with_suffix("").parts
         for definition in self.definitions:
             own = SYMBOL_SEPARATOR.split(definition.path)
-            if any([*parts, *own][-len(asked) :] == asked for parts in (file, file[:-1])):
+            if any([*outer, *own][-len(asked) :] == asked for outer in (file, file[:-1])):
                 yield definition
 
     def _enclosing(self, row: int) -> Definition | None:
@@ -197,7 +203,7 @@ class CodeFile:
     def _leaves(
         self, pattern: re.Pattern[bytes], start: int, end: int
     ) -> Iterator[tree_sitter.Node]:
-        """Yield the leaves of the tree that begin with a match, without comments and texts."""
+        """Yield the leaves of the tree that begin where a pattern matches, except texts."""
         for match in pattern.finditer(self.data, start, end):
             leaf = self.root.descendant_for_byte_range(*match.span())
             if leaf and leaf.start_byte == match.start() and not leaf.child_count:
@@ -212,9 +218,9 @@ class CodeFile:
         enclosing: Definition | None,
         **more: str,
     ) -> Answer:
-        """Return rows of the file as an answer; `more` is how they use or what they call."""
+        """Return rows of the file as an answer; `more` is their `use`, or what it `calls`."""
         score = DEFINITION_SCORE if more.get("use") == "definition" else USE_SCORE
-        inside = {"symbol": enclosing.path} if enclosing else {}
+        symbol = {"symbol": enclosing.path} if enclosing else {}
         record = {
             "id": f"{self.path}#L{row + 1}",
             "path": self.path,
@@ -222,7 +228,7 @@ class CodeFile:
             "line": row + 1,
             "lines": [top + 1, end + 1],
             **more,
-            **inside,
+            **symbol,
             "code": "\n".join(self.rows[top : end + 1]),
         }
         return Hit(record["id"], score), record
@@ -241,7 +247,7 @@ def _use_of(node: tree_sitter.Node, data: bytes) -> str:
 
 
 def _is_defined(node: tree_sitter.Node) -> bool:
-    """Return whether a name is that of a constant, variable or field that is declared."""
+    """Return whether a declaration or an assignment gives a value this name."""
     inner, ancestor = node, node.parent
     while ancestor and not DEFINITION_NODE.search(ancestor.type):
         if ancestor.byte_range != inner.byte_range:
@@ -249,13 +255,14 @@ def _is_defined(node: tree_sitter.Node) -> bool:
         inner, ancestor = ancestor, ancestor.parent
     if ancestor is None:
         return False
+    # without a field, the first child is the name
     if ancestor.field_name_for_named_child(0) is None and ancestor.named_child(0) == inner:
         return True
     return any(inner in ancestor.children_by_field_name(name) for name in DEFINED_FIELDS)
 
 
 def _is_called(node: tree_sitter.Node, data: bytes) -> bool:
-    """Return whether a name is that of what a call calls: `f`, `a.f`, `f<T>`."""
+    """Return whether a name is what a call calls, or the end of it: `f`, `a.f`, `f<T>`."""
     callee, ancestor = node, node.parent
     while ancestor and not CALL_NODE.search(ancestor.type):
         if COMPARISON_NODE.search(ancestor.type):

@@ -163,7 +163,7 @@ def ask(settings: Settings) -> Iterator[Record]:
     from structkit.asking.answers import is_report
     from structkit.asking.cache import Target, cache_file, caches, clear, files_of_cache, with_cache
     from structkit.asking.folder import Folder
-    from structkit.asking.meaning import Meaning, PassageRows, embedding_of
+    from structkit.asking.meaning import MaxsimScorer, Meaning, passage_embedder
 
     if settings.questions and settings.instead:
         asked = flag("questions", argument="QUESTION")
@@ -192,14 +192,14 @@ def ask(settings: Settings) -> Iterator[Record]:
     def work(store: Store) -> list[Record]:
         with _encodings(settings) as encodings:
             embeds = encodings and (settings.like or not all(map(is_report, settings.questions)))
-            embed = partial(embedding_of, encodings[0]) if embeds else lambda: None
+            embed = partial(passage_embedder, encodings[0]) if embeds else lambda: None
             folder = Folder.read(store, target, walk, embed, secrets=settings.secrets)
             if not len(folder):
                 problem = UserError("holds no searchable text", "name another folder")
                 raise problem.at(str(target))
             meaning = Meaning(folder, encodings[0]) if encodings else None
             if meaning and len(encodings) > 1:
-                meaning.rows = PassageRows(folder, encodings[1])
+                meaning.maxsim = MaxsimScorer(folder, encodings[1])
             return [*_found(settings, folder, target, meaning, example)]
 
     yield from with_cache(cache_path, target, work)
@@ -222,7 +222,7 @@ def _found(
     if not chosen.any():
         say(str(nothing_chosen(folder, settings.glob, settings.kind).at(str(target))))
         return
-    weights = choose("pages" if folder.is_of_pages(chosen) else "code")
+    weights = choose("pages" if folder.is_mostly_pages(chosen) else "code")
     # the search itself scores pages, and weighs kinds of files by the question
     built_in = ("pages", "path-kinds")
     rankers = {name: each for name, each in weights.rankers.items() if name not in built_in}
@@ -343,10 +343,10 @@ def _main(settings: Settings, output: ListOutput) -> None:
         with Output(output.output) as file:
             file.write(b"".join(os.fsencode(path) + b"\n" for path in dict.fromkeys(paths)))
     elif found and is_terminal:
-        from structkit.asking.answers import subject
+        from structkit.asking.answers import short_question
         from structkit.searching.listing import write_answers
 
-        write_answers(found, [*map(subject, questions)], rows=2 * output.context + 1)
+        write_answers(found, [*map(short_question, questions)], rows=2 * output.context + 1)
     else:
         write_records(found, output.output)
     if not found:

@@ -163,10 +163,10 @@ class Postings:
         place = bisect_left(self.words, word)
         return place if self.words[place : place + 1] == [word] else None
 
-    def beginning(self, word: str) -> list[str]:
+    def beginning_as(self, word: str) -> list[str]:
         """Return the words that begin as a word does.
 
-        >>> Postings.of_bags(Bags.of(["milk tea milky"])).beginning("mild")
+        >>> Postings.of_bags(Bags.of(["milk tea milky"])).beginning_as("mild")
         ['milk', 'milky']
         """
         start = word[:MIN_STEM_CHARACTERS]
@@ -263,7 +263,7 @@ class WordIndex:
 
     def _counts_of_stem(self, word: str) -> Counts:
         """Count the words with a word's stem in each document, (documents,)."""
-        return self._count(other for other in self._near(word) if same_stem(word, other))
+        return self._count(other for other in self.beginning_as(word) if same_stem(word, other))
 
     def _forms(self, word: str) -> Iterator[tuple[Counts, float]]:
         """Yield counts of other forms of a word in each document, (documents,), and their weights.
@@ -272,7 +272,7 @@ class WordIndex:
         as often as both are there; and longer words that begin with it, if no document has it.
         Three letters are too few to begin such a word: nonsense does so, too.
         """
-        near = self._near(word)
+        near = self.beginning_as(word)
         stems = {other for other in near if same_stem(word, other)}
         known = any(len(self._having(start)[0]) for start in stems)
         min_characters = MIN_STEM_CHARACTERS if known else MIN_STEM_CHARACTERS + 1
@@ -291,9 +291,9 @@ class WordIndex:
             if start in near and len(rest) >= MIN_STEM_CHARACTERS:
                 yield np.minimum(self._count([start]), self._count([rest])), 1.0
 
-    def _near(self, word: str) -> set[str]:
+    def beginning_as(self, word: str) -> set[str]:
         """Return the words that begin as a word does."""
-        return {other for part, _ in self.parts for other in part.beginning(word)}
+        return {other for part, _ in self.parts for other in part.beginning_as(word)}
 
     def _count(self, words: Iterable[str]) -> Counts:
         """Count some words in each document together, (documents,)."""

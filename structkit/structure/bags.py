@@ -58,9 +58,9 @@ class Bags:
         bags.add(texts)
         return bags
 
-    def add(self, texts: Iterable[str], *, again: bool = False) -> None:
-        """Count the pieces of more texts, or more pieces of those that are there already."""
-        every, first = pieces(texts), 0 if again else self.size
+    def add(self, texts: Iterable[str], *, to_same_texts: bool = False) -> None:
+        """Count the pieces of more texts, or more pieces of the same texts."""
+        every, first = pieces(texts), 0 if to_same_texts else self.size
         for number, some in enumerate(every, first):
             counted = Counter(some)
             self.texts.extend([number] * len(counted))

@@ -13,7 +13,13 @@ from structkit.asking.cache import (
     open_store,
 )
 from structkit.asking.folder import Folder
-from structkit.asking.meaning import NONSENSE_QUESTIONS, ROW_SEGMENTS, Chance, PassageRows, nonsense
+from structkit.asking.meaning import (
+    NONSENSE_QUESTIONS,
+    ROW_SEGMENTS,
+    Chance,
+    MaxsimScorer,
+    nonsense,
+)
 from structkit.collecting.walking import Walk, WalkOptions
 from structkit.embeddings.vectors import Int8Rows, quantize
 from structkit.learning.encoding.encoding import Encoding, of_side
@@ -32,7 +38,7 @@ def test_standard_scores_by_hand():
     chance = Chance.of(int8([1, 0], [0.6, 0.8], [0, 0]), np.eye(2, dtype=np.float32))
     near = {"abs": 0.005}  # codes have 8 bits
     assert [0.5, 0.5, 0.7, 0.1, 0.0, 0.0] == pytest.approx(chance.moments.ravel().tolist(), **near)
-    assert pytest.approx(1.0) == chance.least  # each question is one deviation above some mean
+    assert pytest.approx(1.0) == chance.threshold  # each question is one deviation above some mean
     # the second passage is as close as the first, and unlike it never was; an empty one never is
     assert [False, True, False] == chance.exceeds(np.array([0.9, 0.9, 9.0])).tolist()
 
@@ -122,7 +128,7 @@ def test_rows_are_of_the_best_passages_and_are_kept(rows_model, tmp_path):
         for _ in range(2):
             # the words find two passages, the meaning one of them
             first = fuse(folder, np.array([1.0, 0, 2]), np.array([0, 0, 1.0]), 9, 0.5)
-            scores = PassageRows(folder, made.__getitem__).scores("a b", *first)
+            scores = MaxsimScorer(folder, made.__getitem__).scores("a b", *first)
             np.testing.assert_allclose(scores, expected, atol=2e-3)
             assert {*texts.values()} == {*read} and 2 == len(read)
 

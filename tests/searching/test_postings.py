@@ -77,7 +77,7 @@ def test_an_index_that_follows_changes_is_a_new_one(folders):
     expected = content(index(folders[-1]))
     assert expected == content(followed)
     with open_store(None) as store:
-        followed.keep(store, Segments(WORD_SEGMENTS))
+        followed.write(store, Segments(WORD_SEGMENTS))
         assert expected == content(Segments.read(store, WORD_SEGMENTS))
 
 
