@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from structkit.errors import UserError, flag, unknown, wrong_usage
 from structkit.progress import say
-from structkit.settings import settings_of
+from structkit.settings import Texts, settings_of
 
 OWN_PACKAGE = "structkit_plugins"  # of all our packs
 PLUGIN_KINDS = (
@@ -32,9 +32,6 @@ PLUGIN_KINDS = (
 
 class Contract(metaclass=ABCMeta):  # noqa: B024 each kind has methods of its own
     """Contract of a plugin file; the class of each kind extends it and bears the kind's name."""
-
-
-Texts = tuple[str, ...]
 
 
 @dataclass(frozen=True)

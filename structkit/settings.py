@@ -43,6 +43,7 @@ INTEGER_LIMIT = 2**63  # larger integers fit into no file of numbers
 INHERITED_FIELDS = ("help", "choices", "low", "high", "group", "parse", "inferred")
 
 
+Texts = tuple[str, ...]
 SettingsClass = TypeVar("SettingsClass")
 
 
@@ -63,7 +64,7 @@ class Setting:
     source: str = ""
     """Origin of the default."""
 
-    choices: tuple[str, ...] = ()
+    choices: Texts = ()
     low: float | None = None
     high: float | None = None
     """The bounds of a number."""
@@ -97,10 +98,10 @@ class Setting:
     parse: Callable[[str], str] | None = None
     """Function that reads the flag's text first."""
 
-    requires: tuple[str, ...] = ()
+    requires: Texts = ()
     """Settings of which it needs one."""
 
-    excludes: tuple[str, ...] = ()
+    excludes: Texts = ()
     """Settings that cannot be given with it."""
 
     remedy: Callable[[], str] = lambda: "name it"
@@ -205,10 +206,10 @@ def setting(
     default: Any,
     help: str = "",
     source: str = "",
-    choices: tuple[str, ...] = (),
+    choices: Texts = (),
     *,
-    requires: str | tuple[str, ...] = (),
-    excludes: str | tuple[str, ...] = (),
+    requires: str | Texts = (),
+    excludes: str | Texts = (),
     **more: Any,
 ) -> Any:
     """Declare a field of settings: its default (`...`: it must be given), its help and source.

@@ -38,7 +38,7 @@ from structkit.learning.metadata import own_metadata
 from structkit.learning.training.autograd import vocabulary_loss
 from structkit.learning.training.data import Spool, Step
 from structkit.learning.training.devices import share, total
-from structkit.learning.training.trainer import LossReader
+from structkit.learning.training.trainer import LossParts, LossReader
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.structure import Span
@@ -275,7 +275,7 @@ class Santa(DualEncoder):
         """Return this process's share of a field."""
         return self.local_texts([record[name] for record in records], len(records), kind)
 
-    def embedded(self, inputs: Inputs, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+    def embedded(self, inputs: Inputs, name: str, rows: Tensor) -> tuple[Tensor, LossParts]:
         masked = inputs.texts[name].tokens
         if name != "masked" or masked is None or inputs.labels is None:
             return super().embedded(inputs, name, rows)
@@ -299,9 +299,7 @@ class Santa(DualEncoder):
             inputs = replace(inputs, count=total(inputs.count))
         return super().backward(inputs)
 
-    def objective(
-        self, inputs: Inputs, embeddings: dict[str, Tensor]
-    ) -> tuple[Tensor, dict[str, Tensor]]:
+    def objective(self, inputs: Inputs, embeddings: dict[str, Tensor]) -> tuple[Tensor, LossParts]:
         if "queries" not in embeddings:
             return torch.zeros((), device=self.encoder.device), {}
         name = "originals" if "originals" in embeddings else "masked"

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from structkit.embeddings.vectors import IntArray, Vectors
 from structkit.learning.folders import WEIGHTS_FILE, damage_error, read_weights
 from structkit.processes import one_thread
+from structkit.structure import Span
 from structkit.structure.trees.tree import Tree, from_spans
 
 from ._span_features import FEATURE_NAMES, Features
@@ -52,12 +53,12 @@ class SpanParser:
         """
         return map(from_spans, sentences, self.spans(sentences))
 
-    def spans(self, sentences: Sequence[Sequence[str]]) -> list[list[tuple[int, int]]]:
+    def spans(self, sentences: Sequence[Sequence[str]]) -> list[list[Span]]:
         """Return the spans of each sentence, without single words and the whole.
 
         A sentence of too many words is parsed in parts, each of which becomes a span.
         """
-        spans_of: list[list[tuple[int, int]]] = [[] for _ in sentences]
+        spans_of: list[list[Span]] = [[] for _ in sentences]
         waiting: list[Piece] = []
         for number, words in enumerate(sentences):
             cut = split_text(words)
@@ -76,7 +77,7 @@ class SpanParser:
                 del waiting[-count:]
         return spans_of
 
-    def _parse(self, together: Sequence[Piece], spans_of: list[list[tuple[int, int]]]) -> None:
+    def _parse(self, together: Sequence[Piece], spans_of: list[list[Span]]) -> None:
         """Add the spans of some parts, of which the first is the longest."""
         numbers = np.zeros((len(together), len(FEATURE_NAMES), together[0][0] + 2), np.int64)
         for row, (length, _, _, words) in zip(numbers, together, strict=True):
@@ -185,7 +186,7 @@ class _Lstm:
         return after
 
 
-def best_spans(scores: Vectors) -> list[tuple[int, int]]:
+def best_spans(scores: Vectors) -> list[Span]:
     """Return the nested spans with the largest sum of positive scores, outer ones first.
 
     `scores` is (n + 1, n + 1), the score of words i to j (half-open) in row i and column j; spans
@@ -211,7 +212,7 @@ def best_spans(scores: Vectors) -> list[tuple[int, int]]:
     return _chosen(positive, cut)
 
 
-def _chosen(positive: NDArray[np.bool_], cut: NDArray[np.int32]) -> list[tuple[int, int]]:
+def _chosen(positive: NDArray[np.bool_], cut: NDArray[np.int32]) -> list[Span]:
     spans, stack = [], [(0, len(cut) - 1)]
     while stack:
         start, end = stack.pop()
@@ -227,7 +228,7 @@ def _chosen(positive: NDArray[np.bool_], cut: NDArray[np.int32]) -> list[tuple[i
     return spans
 
 
-def split_text(words: Sequence[str], longest: int = MAX_PART_WORDS) -> list[tuple[int, int]]:
+def split_text(words: Sequence[str], longest: int = MAX_PART_WORDS) -> list[Span]:
     """Return the parts of a text with too many words, split after sentence ends.
 
     Without one, after a semicolon, then a comma, in the second half of the stretch; then anywhere.

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from structkit import plugin
@@ -30,7 +30,7 @@ class Parser(plugin.Parser):
     Source: recordings of a server's answers; the options of its `parse` annotator.
     """
 
-    timeout: ClassVar[float] = 60  # seconds of a request
+    timeout = 60.0  # seconds of a request
     url: str
     tokenized: bool = False
 

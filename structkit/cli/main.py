@@ -49,6 +49,7 @@ def first_words(text: str) -> str:
     return textwrap.shorten(text, 45, placeholder=" …").replace("[", r"\[")  # typer reads markup
 
 
+Rows = list[tuple[str, str]]  # names with their meanings
 DEFAULT_GROUP = "Options"  # the group of flags that name no other
 MIN_GROUPED_FLAGS = 12  # flags of a page that has groups
 
@@ -101,9 +102,9 @@ class HelpPage:
             command.format_commands(ctx, formatter)
 
 
-def sections(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
+def sections(command: Any, ctx: Any) -> dict[str, Rows]:
     """Return the headings of a command's page, each with names and meanings."""
-    rows_of: dict[str, list[tuple[str, str]]] = {"Arguments": []}
+    rows_of: dict[str, Rows] = {"Arguments": []}
     rows_of["Records"] = list(command.records.items())
     rows_of[DEFAULT_GROUP] = []
     parameters = command.get_params(ctx)
@@ -239,7 +240,7 @@ def _default(setting: Setting) -> str:
 def _completion(setting: Setting) -> Callable[[str], Any] | None:
     """Return the completion of a setting: its choices, or names of plugins, with descriptions."""
 
-    def complete(incomplete: str) -> list[tuple[str, str]]:
+    def complete(incomplete: str) -> Rows:
         known = {plugin.name: plugin for plugin in registry.plugins_of(setting.complete)}
         matching = (name for name in known if name.startswith(incomplete))
         return [(name, first_words(known[name].summary())) for name in matching]
@@ -281,7 +282,7 @@ class Commands(HelpPage, TyperGroup):
             )
         return typer_command
 
-    def rows(self, ctx: Any) -> list[tuple[str, str]]:
+    def rows(self, ctx: Any) -> Rows:
         """Return the commands with their summaries."""
         return [(name, self.group.summary(name)) for name in self.group.names()]
 

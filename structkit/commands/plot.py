@@ -105,16 +105,14 @@ def embeddings(settings: EmbeddingsSettings) -> None:
     At most `sample` rows of each file are drawn, by seed. Source: van der Maaten, Hinton, 2008;
     SANTA, fig. 4; SEAL, fig. 3.
     """
-    names = [name for name, _ in with_names(settings.files)]
-    samples = [sample_rows(file, name, settings) for name, file in with_names(settings.files)]
-    points = project(samples, settings.seed)
+    samples = {name: sample_rows(file, name, settings) for name, file in with_names(settings.files)}
+    points = project([*samples.values()], settings.seed)
 
     with new_figure(settings.output, (5, 5)) as figure:
         axes = figure.subplots()
-        named = zip(names, points, strict=True)
+        named = zip(samples, points, strict=True)
         for (name, part), (marker, color) in with_styles(named, POINT_MARKERS, COLORS):
-            style = {"s": 14, "marker": marker, "color": color, "alpha": 0.7, "label": name}
-            axes.scatter(part[:, 0], part[:, 1], **style)
+            axes.scatter(*part.T, s=14, marker=marker, color=color, alpha=0.7, label=name)
         axes.set(xticks=[], yticks=[])
         axes.legend()
 

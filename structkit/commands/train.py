@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from structkit import registry
 from structkit.command import Command, Group
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Methods(Group):
     """The installed methods, each imported on first use: its settings are the flags."""
 
-    heading: ClassVar[str] = "Methods"
+    heading = "Methods"
 
     def names(self) -> Sequence[str]:
         return registry.names("method")

@@ -16,6 +16,7 @@ from structkit.records.jsonl import Record, ReplayBuffer, may_be_rounded
 from structkit.records.output import dump
 from structkit.reproducibility import key
 
+Splits = list[tuple[str, float]]  # names and shares
 TEXT_PREFIX_BYTES = 24  # bytes of a text by which examples are put in order
 
 
@@ -80,7 +81,7 @@ def drop_repeated(records: Iterable[Record]) -> Iterator[Record]:
     return (record for record, _ in decide(records, None, reason, decision))
 
 
-def parse_split(text: str) -> list[tuple[str, float]]:
+def parse_split(text: str) -> Splits:
     """Return the splits in `NAME:SHARE,NAME:SHARE`, whose shares sum to 1.
 
     >>> parse_split("train:0.9,dev:0.1")
@@ -102,7 +103,7 @@ def parse_split(text: str) -> list[tuple[str, float]]:
 
 def add_split(
     records: Iterable[Record],
-    splits: list[tuple[str, float]],
+    splits: Splits,
     *,
     by: str | None = None,
     seed: int = 0,
@@ -128,7 +129,7 @@ def add_split(
         yield {**record, "split": name}
 
 
-def _drawn_split(splits: list[tuple[str, float]], at: float) -> str:
+def _drawn_split(splits: Splits, at: float) -> str:
     for name, share in splits:
         if at < share:
             return name

@@ -3,8 +3,6 @@
 Tests: tests/commands/test_plot.py.
 """
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from structkit.embeddings.vectors import Floats
@@ -20,22 +18,23 @@ def probabilities(run: Run, qrels: Qrels, temperature: float = 1.0) -> Floats:
     >>> probabilities(run, {"q": {"a": 1}, "r": {"c": 1}}).round(6).tolist()
     [0.75, 0.0]
     """
-    below = (
-        _scores_below_best(run.get(query_id, {}), judged) for query_id, judged in qrels.items()
-    )
+    below = _scores_below_best(run, qrels)
     with np.errstate(over="ignore"):  # far below the best is a probability of 0
         return np.array([1 / np.exp(each / temperature).sum() for each in below])
 
 
-def _scores_below_best(documents: Mapping[str, float], judged: Mapping[str, int]) -> Floats:
-    """Return each score less the best relevant document's, infinite if none was found.
+def _scores_below_best(run: Run, qrels: Qrels) -> list[Floats]:
+    """Return for each judged query its scores less the best relevant document's.
 
-    A document that is infinitely far above it makes its probability 0.
+    A document that is infinitely far above it makes its probability 0, where none was found.
     """
-    found = [documents[name] for name in judged if judged[name] > 0 and name in documents]
-    if not found:
-        return np.array([np.inf])
-    return np.array(list(documents.values()), np.float64) - max(found)
+    below = list[Floats]()
+    for query_id, judged in qrels.items():
+        documents = run.get(query_id, {})
+        found = [documents[name] for name in judged if judged[name] > 0 and name in documents]
+        scores = np.array([*documents.values()] if found else [np.inf], np.float64)
+        below.append(scores - max(found, default=0))
+    return below
 
 
 def fitted_temperature(run: Run, qrels: Qrels) -> float:
@@ -49,10 +48,7 @@ def fitted_temperature(run: Run, qrels: Qrels) -> float:
     >>> probabilities(run, qrels, fitted_temperature(run, qrels)).round(1).tolist()
     [0.2, 0.8, 0.8, 0.8, 0.8]
     """
-    below = [
-        _scores_below_best(run.get(query_id, {}), judged) for query_id, judged in qrels.items()
-    ]
-    below = [each for each in below if np.isfinite(each).all()]
+    below = [each for each in _scores_below_best(run, qrels) if np.isfinite(each).all()]
     spread = float(np.mean([each.std() for each in below])) if below else 0.0
     if not spread:  # all are equal, or none was found: any will do
         return 1.0

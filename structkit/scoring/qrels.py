@@ -74,7 +74,9 @@ def _judgement_rows(rows: PlacedLines, gains: Gains | None) -> Iterator[Document
     """Yield the rows of the file with the relevance of each. Errors: there are none."""
     relevance = None
     for query_id, doc_id, value, record in _rows_as_written(rows, gains):
-        relevance = _relevance(value)
+        if gains and value not in gains:
+            raise UserError(f'label "{value}" has no gain', f"available: {', '.join(gains)}")
+        relevance = gains[value] if gains else _relevance(value)
         yield query_id, doc_id, relevance, record
     if relevance is None:
         raise UserError("holds no judgements", f"give {QRELS_FORMS}")
@@ -83,9 +85,8 @@ def _judgement_rows(rows: PlacedLines, gains: Gains | None) -> Iterator[Document
 def _rows_as_written(rows: PlacedLines, gains: Gains | None) -> Iterator[DocumentRow]:
     """Return the rows of the file, in either form."""
     if rows.first.startswith(b"{"):
-        return (
-            _labelled_rows(rows, gains) if gains else (json_row(line, "relevance") for line in rows)
-        )
+        field = "label" if gains else "relevance"
+        return (json_row(line, field) for line in rows)
     if gains and rows.first:
         raise UserError(
             "the judgements have no labels",
@@ -108,14 +109,6 @@ def _judged_lines(record: Record) -> LineRange | None:
             "write the first and the last judged line, counted from 1",
         )
     return first, last
-
-
-def _labelled_rows(rows: PlacedLines, gains: Gains) -> Iterator[DocumentRow]:
-    for line in rows:
-        query_id, doc_id, label, record = json_row(line, "label", (str,))
-        if label not in gains:
-            raise UserError(f'label "{label}" has no gain', f"available: {', '.join(gains)}")
-        yield query_id, doc_id, gains[label], record
 
 
 def _relevance(relevance: float | str) -> int:

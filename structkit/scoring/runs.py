@@ -186,7 +186,7 @@ def repeated_document(query_id: str, doc_id: str, what: str) -> UserError:
     )
 
 
-def json_row(line: bytes, field: str, kinds: tuple[type, ...] = (float, int)) -> DocumentRow:
+def json_row(line: bytes, field: str) -> DocumentRow:
     """Return query id, document id and a field's value of a JSON record, and it."""
     try:
         record = orjson.loads(line)
@@ -199,6 +199,7 @@ def json_row(line: bytes, field: str, kinds: tuple[type, ...] = (float, int)) ->
             raise UserError("the line is not a JSON object", RECORD_REMEDY) from None
         names = ("query_id", "doc_id", field)
         raise missing(next(name for name in names if name not in record), record) from None
+    kinds = (str,) if field == "label" else (float, int)
     if type(value) not in kinds:
         raise _other_kind(field, value, "a string" if str in kinds else "a number")
     return _id_text(query_id, "query_id"), _id_text(doc_id, "doc_id"), value, record

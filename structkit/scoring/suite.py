@@ -15,8 +15,9 @@ from structkit.scoring.similarity import bootstrap, correlation, cosines, interv
 MEAN_OF_TASKS = "Score"
 MAJORITY = "majority"
 
-# of each task its value, and that on draws of its pairs, (resamples,): the same for all models
-TaskResults = dict[str, tuple[float, Values]]
+# of a task its value, and that on draws of its pairs, (resamples,): the same for all models
+TaskResult = tuple[float, Values]
+TaskResults = dict[str, TaskResult]
 
 
 def summary(name: str, seeded: Sequence[TaskResults]) -> Record:
@@ -35,7 +36,7 @@ def _mean_of_seeds(seeded: Sequence[TaskResults]) -> TaskResults:
     return {task: _mean(each[task] for each in seeded) for task in seeded[0]}
 
 
-def _mean(results: Iterable[tuple[float, Values]]) -> tuple[float, Values]:
+def _mean(results: Iterable[TaskResult]) -> TaskResult:
     values, draws = zip(*results, strict=True)
     return float(np.mean(values)), np.mean(draws, axis=0)
 
@@ -88,9 +89,7 @@ def read_results(path: str, seed: int) -> tuple[TaskResults, TaskResults]:
     return found, majority
 
 
-def _task_result(
-    pairs: EmbeddingPairs, seed: int
-) -> tuple[tuple[float, Values], tuple[float, Values] | None]:
+def _task_result(pairs: EmbeddingPairs, seed: int) -> tuple[TaskResult, TaskResult | None]:
     if not any(record.get("split") == TRAIN_SPLIT for record in pairs.records):
         value, draws = correlation(cosines(pairs.left, pairs.right), pairs.scores(), seed)
         return (100 * value, 100 * draws), None
@@ -103,7 +102,7 @@ def _task_result(
     )
 
 
-def _accuracy_with_draws(right: Any, seed: int) -> tuple[float, Values]:
+def _accuracy_with_draws(right: Any, seed: int) -> TaskResult:
     """Return the accuracy x 100 of test pairs (pairs,), and on draws of them."""
     draws = bootstrap(len(right), lambda drawn: right[drawn].mean(1), seed)
     return 100 * float(right.mean()), 100 * draws

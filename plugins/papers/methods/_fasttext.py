@@ -21,6 +21,8 @@ from structkit.records.jsonl import Record
 
 from ._ngrams import buckets_of
 
+Bag = list[list[int]]  # the rows of each word of a text
+
 
 class WordVectors(TorchModel):
     """A table of words, and of the buckets that words of the vocabulary use.
@@ -52,7 +54,7 @@ class WordVectors(TorchModel):
             self._rows[word] = [row for row in rows if row is not None]
         return self._rows[word]
 
-    def inputs(self, texts: Sequence[str], side: str) -> list[list[list[int]]]:
+    def inputs(self, texts: Sequence[str], side: str) -> list[Bag]:
         """Return texts, or the leaves of trees, each as the rows of its words."""
         return [self.bag(self.prepared(text)["words"]) for text in texts]
 
@@ -60,13 +62,13 @@ class WordVectors(TorchModel):
         words: Record = self.settings.prepared(text)
         return words
 
-    def bag(self, words: Sequence[str]) -> list[list[int]]:
+    def bag(self, words: Sequence[str]) -> Bag:
         """Return the rows of the words that have some."""
         of_words = [rows for word in words if (rows := self.rows(word.lower()))]
         self.coverage.add("words", len(words), len(words) - len(of_words))
         return of_words
 
-    def batch(self, inputs: Sequence[list[list[int]]]) -> tuple[Tensor, Tensor, Tensor]:
+    def batch(self, inputs: Sequence[Bag]) -> tuple[Tensor, Tensor, Tensor]:
         """Return rows and weights of all texts in sequence, and the start of each.
 
         The weights make the sum of a text's rows the mean of its words' means.

@@ -29,6 +29,9 @@ from structkit.structure.trees.tree import Ints
 MASKED_SHARE = 0.15  # share of tokens that RoBERTa predicts (Liu et al. 2019, section 2.2)
 MAX_DISTANCE = 512  # tokens as far apart, or farther, share an embedding with those one nearer
 
+# vectors (tokens, E), their ids (tokens,), and the head's bias
+Predictions = tuple[Tensor, Tensor, Tensor | None]
+
 
 @dataclass(frozen=True)
 class TextBatch:
@@ -121,8 +124,8 @@ class TextModel(VocabularyModel):
     make_training = TextTraining
     encoder_class = TextEncoder
 
-    def predictions(self, batch: TextBatch) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Return the predictions: vectors (tokens, E), their ids (tokens,), and the head's bias."""
+    def predictions(self, batch: TextBatch) -> Predictions:
+        """Return the predictions of a batch."""
         raise NotImplementedError
 
     def embed(self, batch: TextBatch) -> Tensor:
@@ -167,7 +170,7 @@ class BiLSTM(TextModel):
         forward, backward = states.chunk(2, dim=2)
         return forward, backward
 
-    def predictions(self, batch: TextBatch) -> tuple[Tensor, Tensor, Tensor | None]:
+    def predictions(self, batch: TextBatch) -> Predictions:
         forward, backward = self.states(batch)
         before = functional.pad(forward[:, :-1], (0, 0, 1, 0))  # (texts, length, E)
         after = functional.pad(backward[:, 1:], (0, 0, 0, 1))
@@ -215,7 +218,7 @@ class RoBERTa(TextModel):
             states.append(layer(states[-1], batch.real, dropout))
         return states
 
-    def predictions(self, batch: TextBatch) -> tuple[Tensor, Tensor, Tensor | None]:
+    def predictions(self, batch: TextBatch) -> Predictions:
         real = batch.real
         draws = torch.rand(real.shape, device=real.device).masked_fill(~real, 2.0)
         # each text has a token to predict, however short it is

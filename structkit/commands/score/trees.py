@@ -15,14 +15,9 @@ from structkit.settings import file_setting, settings_class
 from structkit.structure import Span
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from structkit.embeddings.vectors import IntArray
     from structkit.scoring.measures import Values
     from structkit.structure.trees.tree import Tree
-
-    Counts = NDArray[np.int64]
 
 
 @settings_class
@@ -64,7 +59,7 @@ def _inner_spans(tree: Tree, places: list[int]) -> set[Span]:
 
 def span_counts(
     pairs: Iterable[tuple[Tree | None, Tree]], spans: Callable[[Tree], set[Span]]
-) -> Counts:
+) -> IntArray:
     """Count common, found and gold spans, (pairs, 3)."""
     import numpy as np
 
@@ -73,7 +68,7 @@ def span_counts(
     return np.array(counts, np.int64).reshape(-1, 3)
 
 
-def f1(counts: Counts) -> Values:
+def f1(counts: IntArray) -> Values:
     """Return F1 x 100 of summed counts (…, 3); 100 without spans.
 
     >>> from structkit.structure.trees.brackets import read_tree
@@ -150,7 +145,7 @@ def _tree_scores(found: Mapping[str, Tree], gold: Mapping[str, Tree], seed: int)
     for name, spans in SPANS_OF_MEASURES.items():
         counts = span_counts([*pairs, *lost], spans)
 
-        def of_draws(rows: IntArray, counts: Counts = counts) -> Values:
+        def of_draws(rows: IntArray, counts: IntArray = counts) -> Values:
             return f1(np.stack([column[rows].sum(1) for column in counts.T], -1))
 
         low, high = interval_ends(bootstrap(len(counts), of_draws, seed))

@@ -5,7 +5,7 @@ Tests: tests/learning/strae/test_strae_training.py.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from structkit.learning.strae.settings import NodeSettings
 from structkit.settings import setting, settings_class
@@ -15,7 +15,7 @@ from structkit.settings import setting, settings_class
 class ChannelSettings(NodeSettings):
     """A square embedding has as many channels as columns."""
 
-    parts: ClassVar[str] = "channels"
+    parts = "channels"
 
     channels: int = setting(
         10,

@@ -19,7 +19,7 @@ from structkit.learning.training.data import Spool
 from structkit.learning.training.method import GradientSettings
 from structkit.records.fields import remedy_for
 from structkit.records.jsonl import Record, text_field
-from structkit.settings import setting, settings_class
+from structkit.settings import Texts, setting, settings_class
 from structkit.structure.trees.brackets import before_final_punct, leaves_of, read_tree
 from structkit.structure.trees.words import check_same, words_of
 
@@ -38,11 +38,11 @@ class WordSettings:
     """
 
     records: ClassVar[str] = "`text`, or `tree`, whose leaves are the words"
-    needs: ClassVar[tuple[str, ...]] = ("text",)
-    optional: ClassVar[tuple[str, ...]] = ()
-    query_fields: ClassVar[tuple[str, ...]] = ("text", "tree")
-    document_fields: ClassVar[tuple[str, ...]] = ("text", "tree")
-    min_words: ClassVar[int] = 1  # the minimum words of a training record
+    needs: ClassVar[Texts] = ("text",)
+    optional: ClassVar[Texts] = ()
+    query_fields: ClassVar[Texts] = ("text", "tree")
+    document_fields: ClassVar[Texts] = ("text", "tree")
+    min_words = 1  # the minimum words of a training record
 
     epochs: int = setting(15, source=STRAE_APPENDIX)
     embedding_size: int = setting(
@@ -109,7 +109,7 @@ class WordSettings:
 class VocabularySettings(WordSettings, GradientSettings):
     """A table of embeddings for a vocabulary of words or subwords, trained by gradient steps."""
 
-    parts: ClassVar[str] = ""  # attribute with the number of parts of an embedding
+    parts = ""  # attribute with the number of parts of an embedding
 
     vocabulary_size: int = setting(
         25_000, "maximum subwords, with {subwords}", low=400, high=1_000_000, group="model"
@@ -207,7 +207,7 @@ class TreeSettings(VocabularySettings):
     )
 
     @property
-    def reads(self) -> tuple[str, ...]:
+    def reads(self) -> Texts:
         """The start model, the held-out records and the file of word vectors."""
         return (*super().reads, *filter(None, [self.init_embeddings]))
 
@@ -221,7 +221,7 @@ def usual_learning_rate(settings: NodeSettings) -> float:
 class NodeSettings(TreeSettings):
     """Settings of StrAE's objectives over nodes, each with an upward and a downward embedding."""
 
-    ce_mean: ClassVar[str] = "sentence"  # cross-entropy is a mean per sentence (eq. 1), or "token"
+    ce_mean = "sentence"  # cross-entropy is a mean per sentence (eq. 1), or "token"
 
     objective: str = setting(
         "contrastive",
@@ -304,10 +304,10 @@ class NodeSettings(TreeSettings):
 class GivenTrees(VocabularySettings):
     """Records are binary trees: `tree`. It comes last among the classes of a method."""
 
-    records: ClassVar[str] = "`tree`, a binary tree in brackets; for pairs: `query`, `positive`"
-    needs: ClassVar[tuple[str, ...]] = ("tree",)
-    query_fields: ClassVar[tuple[str, ...]] = ("tree",)
-    document_fields: ClassVar[tuple[str, ...]] = ("tree",)
+    records = "`tree`, a binary tree in brackets; for pairs: `query`, `positive`"
+    needs = ("tree",)
+    query_fields = ("tree",)
+    document_fields = ("tree",)
 
     def read(self, record: Record) -> Record:
         """Return the words and the tree of a record. Errors: no binary tree, other words."""

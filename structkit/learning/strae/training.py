@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -41,7 +40,12 @@ from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.autograd import draw_kept, vocabulary_loss
 from structkit.learning.training.data import Step
 from structkit.learning.training.devices import TorchModel, load_state, save_state
-from structkit.learning.training.trainer import LossReader, TrainingModule, seed_parameters
+from structkit.learning.training.trainer import (
+    LossParts,
+    LossReader,
+    TrainingModule,
+    seed_parameters,
+)
 from structkit.progress import say
 from structkit.records.jsonl import Lines, Record
 from structkit.structure.trees.tree import Tree, from_depths
@@ -253,25 +257,20 @@ class TreeEncoder(VocabularyEncoder):
         ids = self.vocabulary.ids(record["words"])
         pieces = [self.vocabulary.text(number) for word in ids for number in word]
         sentence = expand_subwords(ids, record.get("depths", ()))
-        return Leaves(list(record["words"]), [len(word) for word in ids], pieces, sentence)
+        return Leaves(list(record["words"]), np.cumsum([0, *map(len, ids)]), pieces, sentence)
 
 
 @dataclass(frozen=True)
 class Leaves:
-    """Words of a text, and the number of leaves of each: one, or its subwords."""
+    """Words of a text, and where they begin and end, in leaves: a word is one, or its subwords."""
 
     words: list[str]
-    counts: list[int]
+    ends: IntArray  # (words + 1,)
     pieces: list[str]
     sentence: Sentence
 
     def __len__(self) -> int:
         return len(self.sentence)
-
-    @cached_property
-    def ends(self) -> IntArray:
-        """Where words begin and end, in leaves, (words + 1,)."""
-        return np.cumsum([0, *self.counts])
 
     def node(self, start: int, end: int) -> tuple[int, int, str, str]:
         """Return the node over leaves `start` to `end`: span in words, text, and kind.
@@ -279,7 +278,7 @@ class Leaves:
         A node over part of a word, in trees of subwords, is neither a word nor a phrase: its span
         covers the words that it touches, its text is its subwords.
 
-        >>> leaves = Leaves(["The", "cats"], [1, 2], ["the", "cat", "s"], None)
+        >>> leaves = Leaves(["The", "cats"], np.array([0, 1, 3]), ["the", "cat", "s"], None)
         >>> leaves.node(0, 3), leaves.node(1, 3), leaves.node(2, 3)
         ((0, 2, 'The cats', 'phrases'), (1, 2, 'cats', 'words'), (1, 2, 's', 'pieces'))
         """
@@ -304,7 +303,7 @@ class TreeTraining(VocabularyTraining):
         if path := settings.init_embeddings:
             fill_from_vectors(model.embedding, path, vocabulary.words)
 
-    def losses(self, portion: list[Any]) -> dict[str, Tensor]:
+    def losses(self, portion: list[Any]) -> LossParts:
         """Return the parts of the objective, each a mean over one portion."""
         raise NotImplementedError
 
@@ -312,7 +311,7 @@ class TreeTraining(VocabularyTraining):
         """Return the number of terms in the mean of each part of the objective."""
         raise NotImplementedError
 
-    def shared_losses(self, inputs: list[list[Any]]) -> Iterator[dict[str, Tensor]]:
+    def shared_losses(self, inputs: list[list[Any]]) -> Iterator[LossParts]:
         """Yield the parts of the objective, portion by portion; they sum up to the batch's."""
         counts = [self.counts(portion) for portion in inputs]
         for portion, count in zip(inputs, counts, strict=True):
@@ -324,7 +323,7 @@ class TreeTraining(VocabularyTraining):
 
     def backward(self, inputs: list[list[Any]]) -> LossReader:
         """Compute gradients portion by portion, so that one graph is in memory."""
-        losses: list[dict[str, Tensor]] = []
+        losses: list[LossParts] = []
         for parts in self.shared_losses(inputs):
             self.pass_back(torch.stack(list(parts.values())).mean())
             losses.append({name: part.detach() for name, part in parts.items()})
@@ -346,7 +345,7 @@ class StraeTraining(TreeTraining):
 
     settings: NodeSettings
 
-    def losses(self, sentences: list[Sentence]) -> dict[str, Tensor]:
+    def losses(self, sentences: list[Sentence]) -> LossParts:
         batch, up, down = self.model.both_ways(sentences)
         parts = {}
         if self.settings.objective != "ce":
@@ -409,7 +408,7 @@ class PairTraining(TreeTraining):
         pairs = [Pair(*both) for both in zip(sentences[::2], sentences[1::2], strict=True)]
         return portions(pairs, self.settings.batch_tokens)
 
-    def losses(self, pairs: list[Pair]) -> dict[str, Tensor]:
+    def losses(self, pairs: list[Pair]) -> LossParts:
         """Return the loss of equation 2 with queries and positives instead of nodes."""
         texts = [pair.query for pair in pairs] + [pair.positive for pair in pairs]
         # (pairs, E) each

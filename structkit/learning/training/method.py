@@ -14,7 +14,7 @@ from structkit.records.fields import DOCUMENT_FIELDS, QUERY_FIELDS
 from structkit.records.jsonl import Record
 from structkit.records.stream import ErrorOptions
 from structkit.registry import Contract
-from structkit.settings import check, make, offline_setting, setting, settings_class
+from structkit.settings import Texts, check, make, offline_setting, setting, settings_class
 
 # options of a run that are for steps
 STEP_OPTIONS = ("save_every", "log_every", "log_format", "nproc")
@@ -33,16 +33,16 @@ class Method(Contract):
     own_group: ClassVar[str] = "method"
     """Group of settings that name none, in its help."""
 
-    query_fields: ClassVar[tuple[str, ...]] = QUERY_FIELDS
+    query_fields: ClassVar[Texts] = QUERY_FIELDS
     """Fields of a query for `encode`; the first one that a record has counts."""
 
-    document_fields: ClassVar[tuple[str, ...]] = DOCUMENT_FIELDS
+    document_fields: ClassVar[Texts] = DOCUMENT_FIELDS
     """Fields of a document for `encode`."""
 
-    needs: ClassVar[tuple[str, ...]] = ("query", "positive")
+    needs: ClassVar[Texts] = ("query", "positive")
     """The fields that a training record must have, as strings."""
 
-    optional: ClassVar[tuple[str, ...]] = ("negatives",)
+    optional: ClassVar[Texts] = ("negatives",)
     """Those that it may have, as lists of strings."""
 
     records: ClassVar[str] = "`query`, `positive`; optional: `negatives`"
@@ -86,7 +86,7 @@ class Method(Contract):
         return None
 
     @property
-    def reads(self) -> tuple[str, ...]:
+    def reads(self) -> Texts:
         """Files that the training reads in addition to the records."""
         return tuple(filter(None, (self.start, self.held_out)))
 
@@ -194,7 +194,7 @@ class GradientSettings(PassSettings):
         return self.validate
 
     @property
-    def stage_names(self) -> tuple[str, ...]:
+    def stage_names(self) -> Texts:
         """The stages of a training, in order, each with all its epochs and its own warm-up."""
         return ("train",)
 

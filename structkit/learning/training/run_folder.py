@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import orjson
 import torch
@@ -116,23 +115,21 @@ class RunFolder:
         found = [path for path in self.partial.glob("step-*") if step_of(path) >= 0]
         return sorted(found, key=step_of, reverse=True)
 
-    def save(self, step: int, state: dict[str, Any]) -> None:
+    def save(self, step: int, state: Record) -> None:
         """Write a checkpoint, which appears only when complete, and remove those before it."""
         with whole_file(self.partial / f"step-{step}") as file:
             torch.save(state | {"run": self.run}, file)
         for path in self.checkpoints()[1:]:
             remove(path)
 
-    def load(self) -> dict[str, Any] | None:
+    def load(self) -> Record | None:
         """Load the last checkpoint, or None. Errors: it is damaged, or another run's."""
         latest = self.latest()
         if latest is None:
             return None
         again = f"start again with {flag('overwrite')}"
         try:
-            state: dict[str, Any] = torch.load(
-                latest, map_location="cpu", weights_only=True, mmap=True
-            )
+            state: Record = torch.load(latest, map_location="cpu", weights_only=True, mmap=True)
             before = state["run"]
             other = differences(before, self.run)
         except Exception:  # damage raises many kinds, and torch's advice is to load it unsafely

@@ -47,6 +47,7 @@ from structkit.reproducibility import key
 
 # reads the loss and its parts by name; it waits for the GPU
 LossReader = Callable[[], dict[str, float]]
+LossParts = dict[str, Tensor]  # by name
 # attributes of a trainer that a checkpoint stores
 PROGRESS_FIELDS = ("step", "records", "parts")
 MAX_RANK = 10  # of documents that the measures of held-out records count
@@ -94,7 +95,7 @@ class TrainingModule(nn.Module):
         """Return the score of each query and each document, (queries, documents)."""
         return queries @ documents.T
 
-    def loss(self, inputs: Any) -> tuple[Tensor, dict[str, Tensor]]:
+    def loss(self, inputs: Any) -> tuple[Tensor, LossParts]:
         """Return the loss of a batch, and its parts by name for the log."""
         raise NotImplementedError
 
