@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial, reduce
+from functools import partial
 from typing import TYPE_CHECKING
 
 from structkit.command import Command
@@ -32,7 +32,6 @@ QUERY_AND_DOCUMENT_FIELDS = [
     (QUERY_FIELD_OF[name], name) for name in DOCUMENT_FIELDS if name in QUERY_FIELD_OF
 ]
 TEMPLATE_FIELD = re.compile(r"\{(\w+)\}")  # in a template
-RecordsStep = Callable[[Iterable[Record]], Iterator[Record]]
 LIST_FIELDS = (
     "bullets",
     "product_bullet_point",
@@ -153,46 +152,45 @@ def pair(settings: Settings, *, whole_input: bool = True) -> Stage:
     seed = settings.seed
     judged = hard = teacher = None
     plain = partial(_examples, settings=settings)
-    if settings.teacher is not None:
+    if settings.teacher:
         from structkit.pairs.negatives import ScoredRun
 
         teacher = ScoredRun(settings.teacher)
-    later_steps: list[RecordsStep] = []  # parts that must know all records
-    if settings.corpus is not None:
+    if settings.corpus:
         from structkit.pairs.negatives import Corpus, HardNegatives, Judged
         from structkit.scoring.qrels import read_qrels
 
         path = settings.qrels
         corpus = Corpus(settings.corpus, partial(corpus_text, settings=settings))
-        qrels = {} if path is None else read_qrels(path)
+        qrels = read_qrels(path) if path else {}
         count, run = settings.per_query, settings.negatives_from
-        if path is not None and settings.queries is not None:
+        if path and settings.queries:
             text = partial(judged_query_text, settings=settings)
             # a run gives the negatives, too
             judged = Judged(path, qrels, corpus, text, 0 if run else count, seed)
-            if whole_input:  # of a shard, some queries are elsewhere
-                later_steps.append(judged.all_known)
         if run:
             count = 1 if count is None else count
-            depth, margin = settings.depth, settings.margin
-            hard = HardNegatives(run, corpus, qrels, depth, count, margin, seed, teacher)
-        if hard:
+            hard = HardNegatives(
+                run, corpus, qrels, settings.depth, count, settings.margin, seed, teacher
+            )
             corpus.read(partial(_note, hard, partial(plain, judged=None)))
         else:
             corpus.read()
-    if settings.dedupe:
-        later_steps.append(drop_repeated)
-    if settings.split is not None:
-        by = settings.split_by
-        later_steps.append(partial(add_split, splits=parse_split(settings.split), by=by, seed=seed))
     plain = partial(plain, judged=judged)
     each = partial(plain, hard=hard, teacher=teacher)
     first = partial(_note, hard, plain) if hard else None
 
-    def run_steps(records: Iterable[Record]) -> Iterator[Record]:
-        return reduce(lambda records, step: step(records), later_steps, iter(records))
+    def finish(records: Iterable[Record]) -> Iterator[Record]:
+        if judged and whole_input:  # of a shard, some queries are elsewhere
+            records = judged.all_known(records)
+        if settings.dedupe:
+            records = drop_repeated(records)
+        if settings.split:
+            records = add_split(records, parse_split(settings.split), settings.split_by, seed)
+        return iter(records)
 
-    return Stage(each, run_steps if later_steps else None, first=first)
+    must_know_all = (judged and whole_input) or settings.dedupe or settings.split
+    return Stage(each, finish if must_know_all else None, first=first)
 
 
 def _note(

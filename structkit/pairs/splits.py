@@ -102,11 +102,7 @@ def parse_split(text: str) -> Splits:
 
 
 def add_split(
-    records: Iterable[Record],
-    splits: Splits,
-    *,
-    by: str | None = None,
-    seed: int = 0,
+    records: Iterable[Record], splits: Splits, by: str | None = None, seed: int = 0
 ) -> Iterator[Record]:
     """Add `split`: drawn by `(seed, id)`, the same for examples that share a query or document.
 
