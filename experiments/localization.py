@@ -86,11 +86,13 @@ def asked(field: str, model: str | None = None) -> Answer:
 def searched(chosen: Sequence[str]) -> Answer:
     """The answers of `ask` to the whole text, by some of the parts of its search."""
 
-    def parts(text: str, parts: Callable[[str], dict[str, str]] = report.parts) -> dict[str, str]:
+    def parts(
+        text: str, parts: Callable[[str], dict[str, str]] = report.report_parts
+    ) -> dict[str, str]:
         return {name: part if name in chosen else "" for name, part in parts(text).items()}
 
     def answer(issue: Record, folder: str, cache: str) -> list[Record]:
-        lacking = {"parts": parts} | ({} if "kinds" in chosen else {"RARE_KIND_VALUE": 1.0})
+        lacking = {"report_parts": parts} | ({} if "kinds" in chosen else {"RARE_KIND_VALUE": 1.0})
         with patch.dict(vars(report), lacking):
             return asked("text")(issue, folder, cache)
 

@@ -32,7 +32,7 @@ from structkit.searching import (
     PAGE_EMBEDDING_WEIGHT,
     RELATED_WORD_WEIGHT,
     WORDLESS_EMBEDDING_WEIGHT,
-    Kind,
+    PreferredKind,
 )
 from structkit.searching.bm25 import highest_scores, page_scores
 from structkit.searching.fusion import deepen, hybrid_hits
@@ -116,7 +116,7 @@ def answers(
     ranking: Ranking,
     chosen: Floats,
     meaning: Meaning | None = None,
-    kind: Kind | None = None,
+    kind: PreferredKind | None = None,
 ) -> list[Answer]:
     """Return the k best of the `chosen` passages, (passages,), and their records, best first.
 
@@ -142,7 +142,7 @@ def begin_search(
     ranking: Ranking,
     chosen: Floats,
     meaning: Meaning | None,
-    kind: Kind | None,
+    kind: PreferredKind | None,
 ) -> Search:
     """Return the search for a question among the `chosen` passages, (passages,)."""
     asked, words = question_words(question), folder.words
@@ -153,7 +153,7 @@ def begin_search(
         by_word += LINK_WEIGHT * folder.link_scores(asked) * (by_word > 0)
         may_rank = chosen * is_best_of_page
     else:
-        by_word = RELATED_WORD_WEIGHT * words.related(asked) + words.scores(asked)
+        by_word = RELATED_WORD_WEIGHT * words.related_scores(asked) + words.scores(asked)
         may_rank = chosen
     by_meaning: Floats = np.zeros(len(folder))
     may_answer = by_word > 0
@@ -163,7 +163,7 @@ def begin_search(
         may_answer |= exceeds_chance
         share = PAGE_EMBEDDING_WEIGHT
     if meaning and not of_pages:
-        matched = by_word.max() / (sum(words.weights(asked).values()) or 1.0)
+        matched = by_word.max() / (sum(words.idf_of_stems(asked).values()) or 1.0)
         failure = min(
             1.0, max(0.0, (ENOUGH_MATCHED - matched) / (ENOUGH_MATCHED - TOO_LITTLE_MATCHED))
         )
@@ -332,9 +332,9 @@ def short_question(question: str) -> str:
     """Return a question, or of a report its title and its names, which choose the best lines."""
     if not is_report(question):
         return question
-    from structkit.asking.report import parts  # short questions do not need it
+    from structkit.asking.report import report_parts  # short questions do not need it
 
-    return "{title} {names}".format(**parts(question)).strip()
+    return "{title} {names}".format(**report_parts(question)).strip()
 
 
 def fuse(
@@ -353,7 +353,9 @@ def fuse(
     return hybrid_hits(dense_hits, lexical_hits, 2 * depth, share), records
 
 
-def chosen_passages(folder: Folder, globs: Sequence[str], kind: Kind | None = None) -> Floats:
+def chosen_passages(
+    folder: Folder, globs: Sequence[str], kind: PreferredKind | None = None
+) -> Floats:
     """Return the mask of passages whose files match the globs, and are of a kind, (passages,)."""
     paths = [file.path for file in folder.files]
     files = np.ones(len(paths))
@@ -365,7 +367,7 @@ def chosen_passages(folder: Folder, globs: Sequence[str], kind: Kind | None = No
     return files[folder.file_numbers]
 
 
-def nothing_chosen(folder: Folder, globs: Sequence[str], kind: Kind | None) -> UserError:
+def nothing_chosen(folder: Folder, globs: Sequence[str], kind: PreferredKind | None) -> UserError:
     """Return the error for globs and a kind of files that choose no passage."""
     chosen = chosen_passages(folder, globs)
     if not chosen.any():
@@ -381,7 +383,7 @@ def with_places(
 ) -> list[Answer]:
     """Return answers with their best place, as `best_places` finds it."""
     asked = short_question(question)
-    weights = folder.words.weights(question_words(asked))
+    weights = folder.words.idf_of_stems(question_words(asked))
     heaviest = sorted(weights, key=lambda word: -weights[word])[:MAX_PLACE_WORDS]
     embed = meaning.embed if meaning else None
     records = [record for _, record in found]

@@ -463,7 +463,7 @@ def _read_batch(
     secrets: bool,
 ) -> ReadResult:
     """Read some files, each given with its state; without `secrets`, no keys and passwords."""
-    read, sources, files = ReadResult(), list[Found](), dict[str, File]()
+    result, sources, files = ReadResult(), list[Found](), dict[str, File]()
     passages = dict[str, list[bytes]]()  # lines of records by path
     for source, state in batch:
         is_named = bool(source.file) and not source.root  # by the user
@@ -473,10 +473,10 @@ def _read_batch(
             data = b"" if is_key else source.content(max_file_bytes)
         except (OSError, UserError) as error:  # the next question tries it again
             fault = error if isinstance(error, UserError) else cannot_read(error)
-            read.faults.append(fault.at(source.path))
+            result.faults.append(fault.at(source.path))
             continue
         if is_key or (skips_keys and PRIVATE_KEY.match(data)):
-            read.files.append((File(source.path, state, "", problem=KEY_PROBLEM), b""))
+            result.files.append((File(source.path, state, "", problem=KEY_PROBLEM), b""))
             continue
         digest = reading_hash(source, data)
         files[source.path] = File(source.path, state, digest)
@@ -487,23 +487,23 @@ def _read_batch(
     collected = collect(sources)
     for skipped in collected.left_out:
         if skipped.fault:
-            read.faults.append(skipped.error)
-        read.files.append((files[skipped.path]._replace(problem=skipped.problem), b""))
+            result.faults.append(skipped.error)
+        result.files.append((files[skipped.path]._replace(problem=skipped.problem), b""))
     passages |= _lines_by_path(collected.output)
     records = list[Record]()
     for path, own in passages.items():
         records += records_at(path, own)
-        read.files.append((files[path]._replace(passages=len(own)), b"".join(own)))
+        result.files.append((files[path]._replace(passages=len(own)), b"".join(own)))
     texts = [passage_text(record) for record in records]
     bags = Bags.of(texts)
     if embed and texts:
-        read.rows = embed(texts, bags)
+        result.rows = embed(texts, bags)
     # words also match the path, which the text of prose lacks
     with_paths = [document_text(record, paths=True) for record in records]
     path_prefixes = map(str.removesuffix, with_paths, map(document_text, records))
     bags.add(path_prefixes, to_same_texts=True)
-    read.words = Postings.of_bags(bags)
-    return read
+    result.words = Postings.of_bags(bags)
+    return result
 
 
 def reading_hash(source: Source, data: bytes) -> str:

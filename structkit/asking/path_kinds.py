@@ -21,7 +21,7 @@ from structkit.collecting.kinds import (
     declared_by_languages,
     named_language,
 )
-from structkit.searching import Kind
+from structkit.searching import PreferredKind
 from structkit.searching.words import name_parts
 
 NO_MATCH = re.compile(r"(?!)")
@@ -407,7 +407,7 @@ def asked_kinds(question: str) -> frozenset[str]:
     return frozenset(name for name, kind in RARE_KINDS.items() if kind.questions.search(lower))
 
 
-KINDS_MEANT: dict[Kind, tuple[str, ...]] = {
+KINDS_MEANT: dict[PreferredKind, tuple[str, ...]] = {
     "code": ("code", "header", "settings", "compatibility"),
     "docs": ("manual", "notes", "translation", "legal"),
     "tests": ("test",),
@@ -487,7 +487,7 @@ ABOUT_TESTING = re.compile(
 MIN_KIND_WEIGHT = 0.4  # the weight of prose for a question about code, and the other way round
 
 
-def kind_weights(question: str, kind: Kind | None = None) -> Mapping[str, float]:
+def kind_weights(question: str, kind: PreferredKind | None = None) -> Mapping[str, float]:
     """Return the weight, 0 … 1, of each kind of file for a question; `kind` leaves only its own.
 
     >>> [kind_weights(q)["manual"] for q in ("which version is required", "parse a header")]

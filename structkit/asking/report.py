@@ -45,10 +45,10 @@ def is_report_text(text: str) -> bool:
     return ends and "" in map(str.strip, lines)
 
 
-def parts(text: str) -> dict[str, str]:
+def report_parts(text: str) -> dict[str, str]:
     """Return what is searched of a report: all, its first line, and what is quoted or unlike words.
 
-    >>> parts("# Pool.get() waits if `size` is 0")["names"]
+    >>> report_parts("# Pool.get() waits if `size` is 0")["names"]
     'size Pool.get()'
     """
     title = next((line.strip(" #") for line in text.splitlines() if line.strip(" #")), "")
@@ -66,7 +66,7 @@ def localize(folder: Folder, text: str, k: int, chosen: Floats) -> list[tuple[Hi
     """
     passages, files = np.zeros(len(folder)), np.zeros(len(folder.files))
     firsts = np.flatnonzero(np.diff(folder.file_numbers, prepend=-1))
-    for part in parts(text).values():
+    for part in report_parts(text).values():
         asked = {word: 1 + math.log(count) for word, count in Counter(folded_words(part)).items()}
         scores = folder.words.scores(asked) * chosen
         if most := scores.max(initial=0.0):

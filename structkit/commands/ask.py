@@ -26,7 +26,7 @@ from structkit.progress import printable, say
 from structkit.records.jsonl import Record, read_stdin
 from structkit.records.output import Output, format_table, write_drawn, write_records
 from structkit.records.stream import OutputOptions
-from structkit.searching import Kind
+from structkit.searching import PreferredKind
 from structkit.settings import files_of, offline_setting, setting, settings_class, unicode
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Settings(WalkOptions):
     engine: EngineName = engine_setting()
     offline: bool = offline_setting()
     glob: tuple[str, ...] = glob_setting()
-    kind: Kind | None = setting(
+    kind: PreferredKind | None = setting(
         None,
         "Kind of files that answer; all prefers none.",
         inferred="all, with more weight for kinds that the question names",

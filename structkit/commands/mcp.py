@@ -25,7 +25,7 @@ from structkit.extras import missing_training_package, require
 from structkit.processes import POLL_SECONDS, end_now
 from structkit.progress import printable
 from structkit.records.jsonl import Record, refuse_closed_stdin
-from structkit.searching import Kind
+from structkit.searching import PreferredKind
 from structkit.settings import make, offline_setting, setting, settings_class
 from structkit.version import __version__
 
@@ -82,7 +82,7 @@ TOOL_ARGUMENTS = {
         str, "Folder to search, one of those served or inside one. Default: all.", ""
     ),
     "kind": Argument(
-        Kind | None,
+        PreferredKind | None,
         "Kind of files: code, docs or tests; all prefers none. By default the question's words "
         "decide which kind counts more, and every kind may answer.",
         None,

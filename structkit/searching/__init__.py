@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-Kind = Literal["code", "docs", "tests", "all"]  # of files that `ask` prefers
+PreferredKind = Literal["code", "docs", "tests", "all"]  # of files that `ask` prefers
 # BM25's saturation of term frequency and length normalization, the defaults of bm25s
 BM25_K1 = 1.5
 BM25_B = 0.75

@@ -229,7 +229,7 @@ class WordIndex:
             total[documents] += weight * self._bm25(documents, counts)
         return total
 
-    def related(self, asked: Iterable[str]) -> Floats:
+    def related_scores(self, asked: Iterable[str]) -> Floats:
         """Return BM25 of other forms of the words asked, (documents,)."""
         total = np.zeros(len(self.lengths))
         for word in dict.fromkeys(asked):
@@ -251,7 +251,7 @@ class WordIndex:
         having = {word: len(self._having(word)[0]) for word in asked}
         return {word: idf(len(self.lengths), count) for word, count in having.items() if count}
 
-    def weights(self, asked: Iterable[str]) -> dict[str, float]:
+    def idf_of_stems(self, asked: Iterable[str]) -> dict[str, float]:
         """Return the weights (idf) of words; a missing one counts as others with its stem."""
         words = list(asked)
         known = self.idf_of(words)

@@ -60,13 +60,14 @@ class Bags:
 
     def add(self, texts: Iterable[str], *, to_same_texts: bool = False) -> None:
         """Count the pieces of more texts, or more pieces of the same texts."""
-        every, first = pieces(texts), 0 if to_same_texts else self.size
-        for number, some in enumerate(every, first):
+        text_pieces = pieces(texts)
+        first = 0 if to_same_texts else self.size
+        for number, some in enumerate(text_pieces, first):
             counted = Counter(some)
             self.texts.extend([number] * len(counted))
             self.pieces.extend(map(self.number.__getitem__, counted))
             self.counts.extend(counted.values())
-        self.size = first + len(every)
+        self.size = first + len(text_pieces)
 
     @property
     def columns(self) -> tuple[array[int], ...]:

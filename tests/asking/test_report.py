@@ -6,7 +6,7 @@ import pytest
 
 import structkit
 from structkit.asking.cache import open_store
-from structkit.asking.report import is_report_text, parts
+from structkit.asking.report import is_report_text, report_parts
 
 REPORT = """\
 Pool.get() never returns a closed connection
@@ -23,7 +23,7 @@ pool = Pool(max_size=0)
 
 @pytest.mark.parametrize("same", [REPORT, REPORT.replace("\n", "\r\n"), f"\n# {REPORT}"])
 def test_a_report_is_searched_as_a_whole_by_its_title_and_by_its_names(same):
-    found = parts(same)
+    found = report_parts(same)
     assert same == found["text"]
     assert "Pool.get() never returns a closed connection" == found["title"]
     assert "max_size pool.get() Pool.get() pool.py example.org" == found["names"]
@@ -34,7 +34,7 @@ def test_a_report_is_searched_as_a_whole_by_its_title_and_by_its_names(same):
     ["get_pool", "_pool", "getPool", "Pool.get", "Pool::get", "pool->get", "Pool#get", "get()"],
 )
 def test_a_name_of_code_is_unlike_a_word(name):
-    assert name == parts(f"It waits in {name} (see there), 3.5 times, e-mail me.")["names"]
+    assert name == report_parts(f"It waits in {name} (see there), 3.5 times, e-mail me.")["names"]
 
 
 TRACES = {
@@ -75,7 +75,7 @@ def test_lines_are_one_report_by_their_form(lines, one):
 def test_a_long_text_takes_no_long_time(unit):
     start = time.process_time()
     is_report_text("It waits\n" + unit * 10_000)
-    parts("It waits\n" + unit * 10_000)
+    report_parts("It waits\n" + unit * 10_000)
     assert time.process_time() - start < 2
 
 

@@ -84,7 +84,7 @@ def test_an_index_that_follows_changes_is_a_new_one(folders):
 def test_other_words_of_the_stem_are_related_as_one_word():
     texts = ["retries wait retried", "config", "retry", "retriever", "retried"]
     as_one = ["retries wait retries", "config", "retry", "retriever", "retries"]
-    related = words({"a": texts}).related(["retry", "confirm"])
+    related = words({"a": texts}).related_scores(["retry", "confirm"])
     assert words({"a": as_one}).scores(["retries"]).tolist() == related.tolist()
     assert [True, False, False, False, True] == (related > 0).tolist()
 
