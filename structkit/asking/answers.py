@@ -147,7 +147,7 @@ def begin_search(
     """Return the search for a question among the `chosen` passages, (passages,)."""
     asked, words = question_words(question), folder.words
     of_pages = folder.is_mostly_pages(chosen)
-    if of_pages:
+    if of_pages:  # only the best passage of each page
         counts = words.counts_of(asked)
         by_word, is_best_of_page = page_scores(counts, words.lengths, folder.file_numbers)
         by_word += LINK_WEIGHT * folder.link_scores(asked) * (by_word > 0)
@@ -157,32 +157,42 @@ def begin_search(
         may_rank = chosen
     by_meaning: Floats = np.zeros(len(folder))
     may_answer = by_word > 0
-    share, failure = 0.0, 0.0
+    meaning_share, word_failure = 0.0, 0.0
     if meaning:
         by_meaning, exceeds_chance = meaning.scores(question)
         may_answer |= exceeds_chance
-        share = PAGE_EMBEDDING_WEIGHT
+        meaning_share = PAGE_EMBEDDING_WEIGHT
     if meaning and not of_pages:
         matched = by_word.max() / (sum(words.idf_of_stems(asked).values()) or 1.0)
-        failure = min(
+        word_failure = min(
             1.0, max(0.0, (ENOUGH_MATCHED - matched) / (ENOUGH_MATCHED - TOO_LITTLE_MATCHED))
         )
-        share = ASK_EMBEDDING_WEIGHT + (WORDLESS_EMBEDDING_WEIGHT - ASK_EMBEDDING_WEIGHT) * failure
-    if failure:
+        meaning_share = (
+            ASK_EMBEDDING_WEIGHT + (WORDLESS_EMBEDDING_WEIGHT - ASK_EMBEDDING_WEIGHT) * word_failure
+        )
+    if word_failure:
         of_file = folder.file_numbers
         file_means = np.bincount(of_file, by_meaning) / np.bincount(of_file)
-        by_meaning = by_meaning + FILE_MEANING_WEIGHT * failure**2 * file_means[of_file]
+        by_meaning = by_meaning + FILE_MEANING_WEIGHT * word_failure**2 * file_means[of_file]
         may_answer |= may_answer.any()
         # rankers compare words, too
-        rankers = tuple((ranker, (1 - failure) * weight) for ranker, weight in ranking.rankers)
+        rankers = tuple((ranker, (1 - word_failure) * weight) for ranker, weight in ranking.rankers)
         ranking = replace(ranking, rankers=rankers)
     by_word, by_meaning = by_word * may_rank, by_meaning * chosen
     if meaning and meaning.maxsim:
-        hits, records = fuse(folder, by_word, by_meaning, MIN_FUSION_DEPTH, share)
+        hits, records = fuse(folder, by_word, by_meaning, MIN_FUSION_DEPTH, meaning_share)
         by_meaning = meaning.maxsim.scores(question, hits, records) * chosen
     weights = kind_weights(question, kind)
     return Search(
-        folder, question, ranking, weights, by_word, by_meaning, may_answer, share, failure
+        folder,
+        question,
+        ranking,
+        weights,
+        by_word,
+        by_meaning,
+        may_answer,
+        meaning_share,
+        word_failure,
     )
 
 

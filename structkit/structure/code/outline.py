@@ -203,11 +203,10 @@ class DocComments:
                 return
             row, text = other.start_point.row, _text(other)
             if not is_comment(other):
-                if match := re.match(self.attribute, text):
+                match = re.match(self.attribute, text)
+                if match:
                     yield re.sub("^", "///", match[match.lastindex or 0], flags=re.M)
-                    if not self.every:
-                        return
-                elif in_run and not self.every:
+                if not self.every and (match or in_run):
                     return
             elif re.match(self.begin, text) and not re.match(self.skip, text):
                 is_block = text.startswith("/*") and not self.every
