@@ -10,7 +10,6 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -37,21 +36,20 @@ class Query(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A hit: its score, scaled to 0 … 1 within its query, and its record in the corpus."""
 
     doc_id: str
     score: float
     record: Record
 
-    @cached_property
+    @property
     def path(self) -> str:
         """The path of its file, empty if the record has none."""
         path = self.record.get("path")
         return path if isinstance(path, str) else ""
 
-    @cached_property
+    @property
     def file(self) -> str:
         """The path of its file; a hit without one is a file alone."""
         return self.path or self.doc_id
