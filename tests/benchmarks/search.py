@@ -105,8 +105,8 @@ def words(given: Given, folder: Path) -> None:
 
 
 BM25S = """
-import json, sys, bm25s
-texts, queries = ([json.loads(line) for line in open(name, "rb")] for name in sys.argv[1:])
+import sys, bm25s, orjson
+texts, queries = ([orjson.loads(line) for line in open(name, "rb")] for name in sys.argv[1:])
 index = bm25s.BM25(k1=1.5, b=0.75)
 words = bm25s.tokenize([row["text"] for row in texts], show_progress=False)
 index.index(words, show_progress=False)
@@ -115,7 +115,7 @@ found, scores = index.retrieve(asked, k=100, show_progress=False)
 for query, hits, of_query in zip(queries, found.tolist(), scores.tolist()):
     for rank, (hit, score) in enumerate(zip(hits, of_query), 1):
         run = {"query_id": query["id"], "doc_id": texts[hit]["id"], "score": score, "rank": rank}
-        print(json.dumps(run))
+        sys.stdout.buffer.write(orjson.dumps(run) + b"\\n")
 """
 
 
