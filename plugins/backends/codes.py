@@ -39,8 +39,8 @@ class SignsIndex:
     """Binary rows by their Hamming distance, which is negative as a score."""
 
     def __init__(self, codes: Embeddings) -> None:
-        parts = codes.vectors.parts
-        self.bits = np.concatenate([part.bits for part in parts if isinstance(part, BinaryRows)])
+        bits = [part.bits for part in codes.vectors.parts if isinstance(part, BinaryRows)]
+        self.bits = np.concatenate(bits) if len(bits) > 1 else bits[0]  # one stays on disk
 
     def search(self, queries: Vectors, rows: int) -> tuple[Vectors, IntArray]:
         """Return scores and numbers of the nearest rows, (queries, rows), best first."""
