@@ -229,7 +229,7 @@ def call(
         make(ask.settings, {"target": target, "tokens": tokens})  # checks the number
         answers = list(ask.work(make(ask.settings, values)))
         shown = shorten(answers, tokens)
-        note = shown.note() if answers else " ".join(surface.messages)
+        note = shown.note() if answers else "; ".join(surface.messages)
     return Answers([*map(AnswerText.of, shown.answers)], note)
 
 
