@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
+from itertools import chain
 from pathlib import PurePosixPath
 
 import numpy as np
@@ -30,7 +31,7 @@ from structkit.structure.code.outline import FUNCTION, Definition, Outline
 TEXT_NODE = re.compile(r"comment|string|content|fragment|text|heredoc|regex|char")
 CALL_NODE = re.compile(
     r"""
-    call | invocation | new_expression | object_creation | ^command$
+    call | invo[ck]ation | new_expression | object_creation | ^command$
     # with types in brackets
     | constructor_expression | instance_expression | type_conversion
     """,
@@ -277,4 +278,5 @@ def _is_called(node: tree_sitter.Node, data: bytes) -> bool:
     if ancestor is None:
         return False
     named = filter(None, map(ancestor.child_by_field_name, CALLEE_FIELDS))
-    return next(named, ancestor.named_child(0)) == callee
+    members = [child for child in ancestor.named_children if child.type == "member_name"]
+    return next(chain(named, members), ancestor.named_child(0)) == callee

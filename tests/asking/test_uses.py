@@ -151,6 +151,7 @@ def test_a_constant_and_a_field_are_defined_where_they_are_declared(tmp_path, fi
         ("a.cpp", "void f(int a) {\n b<C>(a);\n new D<E>(a);\n g::h<C>(a);\n}\n", "b D h"),
         ("a.go", "package a\nfunc f(a int) {\n\tB[C](a)\n\td.E[int](a)\n}\n", "B E"),
         ("a.dart", "void f(int a) {\n b<C>(a);\n a.d(e);\n var g = H<C>(a);\n}\n", "b d H"),
+        ("a.ps1", "function f($a) {\n $a.b.c().d(1)\n [E]::g($a.h)\n I-J $a\n}\n", "c d g I-J"),
         ("a.ts", "function f(a) { b<C>(a); new D<E>(a) }\ninterface I { g<T>(h: T): T }\n", "b D"),
     ],
 )
