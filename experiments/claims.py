@@ -172,7 +172,7 @@ def doubts(claim: Claim) -> str:
     if claim.learned:
         loss, guessing = claim.learned
         if loss >= guessing:
-            found.append(f"check: entity loss {loss}, of guessing by frequency {guessing}")
+            found.append(f"check: loss {loss}, of guessing by frequency {guessing}")
     elif claim.check:
         check = difference(*claim.check)
         if check.low <= 0:

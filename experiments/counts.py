@@ -5,9 +5,11 @@
     python -m experiments.counts entities SET.jsonl … -o TABLE.md
     python -m experiments.counts probabilities SYSTEM/RUN.jsonl … -o TABLE.md
     python -m experiments.counts unigram T5.model MASKED.jsonl … -o TABLE.md
+    python -m experiments.counts words STRAE.model TRAINING.jsonl HELD.jsonl … -o TABLE.md
 
 A row for each file: models of StrAE's family, trees, what `mask-entities` writes, or runs whose
-relevant document has the query's own id. `unigram` reads the tokens of its first file, a model.
+relevant document has the query's own id. `unigram` reads the tokens of its first file, a model, and
+`words` those of trees, as a model with cross-entropy guesses them.
 """
 
 from __future__ import annotations
@@ -22,11 +24,13 @@ import numpy as np
 from safetensors import safe_open
 from tokenizers import Tokenizer
 
+from experiments.kept import Record
+from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.scoring.measures import interval
 from structkit.scoring.probabilities import fitted_temperature
 from structkit.scoring.probabilities import probabilities as of_relevant
 from structkit.scoring.runs import read_run
-from structkit.structure.trees.brackets import read_tree
+from structkit.structure.trees.brackets import before_final_punct, read_tree
 from structkit.structure.trees.tree import Tree
 from tests.jsonl import read as records
 
@@ -178,12 +182,39 @@ def unigram(files: Sequence[Path]) -> list[str]:
     return lines
 
 
+def words(files: Sequence[Path]) -> list[str]:
+    """Rows of the loss of guessing each word of held-out trees by its frequency, in nats.
+
+    One is added to the count of each word of the model's vocabulary in the training trees.
+    """
+    vocabulary = Vocabulary.load(files[0])
+    counted, *guessed = (
+        np.bincount(
+            [number for record in records(file) for number in word_numbers(record, vocabulary)],
+            minlength=len(vocabulary),
+        )
+        for file in files[1:]
+    )
+    logs = np.log((counted + 1) / (counted + 1).sum())
+    lines = ["| data | words | loss of a unigram model |", "|---|---:|---:|"]
+    for file, counts in zip(files[2:], guessed, strict=True):
+        lines.append(f"| {file.stem} | {counts.sum():,} | {-(counts @ logs) / counts.sum():.2f} |")
+    return lines
+
+
+def word_numbers(record: Record, vocabulary: Vocabulary) -> list[int]:
+    """The numbers of a tree's words without the final punctuation."""
+    found = read_tree(record["tree"]).words
+    return [number for (number,) in vocabulary.ids(found[: before_final_punct(found)])]
+
+
 TABLES: dict[str, Callable[[Sequence[Path]], list[str]]] = {
     "parameters": parameters,
     "shapes": shapes,
     "entities": entities,
     "probabilities": probabilities,
     "unigram": unigram,
+    "words": words,
 }
 
 

@@ -56,6 +56,10 @@ $(foreach rate,0.0005 0.001 0.002 0.004,$(eval $(call modelled-tried,$(RATED_SHA
 $(patsubst %,$(TREE_MODELS)/rate-%,$(WITH_OBJECTIVE) $(OVER_TEXT) $(RATED_SHAPES)):
 	$(LOWEST)
 
+# what guessing words by their frequency loses: cross-entropy is learned if it loses less
+$(TREE_MODELS)/unigram-words.md: $(TREE_MODELS)/strae-ce@$(firstword $(SEEDS)).model $(STRAE)/train-constituency.jsonl $(STRAE)/held-constituency.jsonl
+	$(COUNT) words $^ -o $@
+
 STRAE_ROWS := $(TREE_MODELS)/rows
 STRAE_TRAINED := $(TREE_MODELS)/trained
 # a model: its name, records, system, and the name of its rate
