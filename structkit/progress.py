@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cache
 from io import FileIO, TextIOWrapper
 from typing import Any
 
@@ -149,11 +148,6 @@ CURSOR_MOVES = "\r|\x1b\\[[\\d;]*[AK]"  # of progress lines
 NO_CHARACTERS = "(?!)"  # matches nowhere
 
 
-@cache
-def _escaping(kept: str) -> re.Pattern[str]:
-    return re.compile(f"({kept})|{OBEYED}")
-
-
 def for_terminal(data: bytes, kept: str = NO_CHARACTERS) -> bytes:
     r"""Return output as a terminal gets it: characters that it would obey become JSON's escapes.
 
@@ -163,8 +157,8 @@ def for_terminal(data: bytes, kept: str = NO_CHARACTERS) -> bytes:
     b'tea \\u001b[31m \\u202e'
     """
     text = data.decode(errors="backslashreplace")
-    found = _escaping(kept)
-    return found.sub(lambda match: match[1] or json.dumps(match[0])[1:-1], text).encode()
+    pattern = f"({kept})|{OBEYED}"
+    return re.sub(pattern, lambda match: match[1] or json.dumps(match[0])[1:-1], text).encode()
 
 
 class Terminal(FileIO):

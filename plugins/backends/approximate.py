@@ -25,18 +25,14 @@ from structkit.embeddings.reading import (
     same_model,
 )
 from structkit.embeddings.vectors import (
-    UNIT_TOLERANCE,
     IntArray,
     Matrix,
     Vectors,
-    are_unit,
     row_blocks,
 )
 from structkit.errors import UserError, flag, wrong_usage
-from structkit.paths import refuse_pipe
 from structkit.processes import in_child
 from structkit.progress import Position, progress, say
-from structkit.records.jsonl import cannot_read
 from structkit.records.output import refuse_existing, whole_folder
 from structkit.searching.exact import RESCORE_FACTORS, Exact, candidates_factor
 from structkit.searching.hits import (
@@ -144,8 +140,6 @@ class FaissSearcher(Searcher):
     rows beside many equal ones, and a few clusters may hold too few rows.
     """
 
-    short = queries = 0  # with fewer documents than there are, and all
-
     def __init__(self, rows: FaissRows, corpus: Embeddings, options: SearchOptions) -> None:
         self.rows, self.corpus, self.options = rows, corpus, options
         self.dimensions, self.model = corpus.dimensions, corpus.model
@@ -155,21 +149,15 @@ class FaissSearcher(Searcher):
     def search(self, queries: Vectors, k: int, starts: IntArray | None = None) -> list[list[Hit]]:
         k = min(k, self.documents)
         hits = self.best(queries, k)
-        self.queries += len(hits)
         if short := [number for number, found in enumerate(hits) if len(found) < k]:
             with self.rows.comparing_all():
                 again = self.best(queries[short], k)
             for number, found in zip(short, again, strict=True):
                 hits[number] = found
-                self.short += len(found) < k
+            if fewer := sum(len(found) < k for found in again):
+                problem = f"{fewer:,} of {len(hits):,} queries have fewer documents than asked for"
+                say(f"{problem}: this index finds no more; {flag('index', 'flat')} does")
         return hits
-
-    def close(self) -> None:
-        if self.short:
-            problem = (
-                f"{self.short:,} of {self.queries:,} queries have fewer documents than asked for"
-            )
-            say(f"{problem}: this index finds no more; {flag('index', 'flat')} does")
 
     def best(self, queries: Vectors, k: int) -> list[list[Hit]]:
         """Return the k best documents for each query, or fewer."""
@@ -209,11 +197,10 @@ class Backend(plugin.Backend):
         if corpus.index:
             rows, embeddings = read_index(Path(corpus.index), options)
             if SIMILARITY_OF_METRIC.get(rows.index.metric_type) != options.similarity:
-                check_similarity(options, "approximate", unit=bool(embeddings.meta.get("unit")))
+                check_similarity(options, "approximate", embeddings)
         else:
             embeddings = corpus.read(options)
-            unit = options.similarity == "cosine" and are_unit(embeddings.vectors, UNIT_TOLERANCE)
-            check_similarity(options, "approximate", unit=unit)
+            check_similarity(options, "approximate", embeddings)
             rows = build_and_save(embeddings, options)
         if options.parameters is not None:
             set_parameters(rows.index, options.parameters)
@@ -403,7 +390,7 @@ def save_index(rows: FaissRows, corpus: Embeddings, options: SearchOptions, fold
         "index": options.index,
         "filters": list(options.filter),
         "model_sha256": corpus.model,
-        "unit": are_unit(corpus.vectors, UNIT_TOLERANCE),
+        "unit": corpus.is_unit,
         "dimensions": corpus.meta.get("dimensions"),
     }
     contents: dict[str, Iterator[bytes]] = {
@@ -463,18 +450,15 @@ def open_index(folder: Path, options: SearchOptions) -> FaissRows:
             f"{name} needs the embeddings, not a saved index",
             "name the .npy or JSONL files as the corpus",
         )
-    refuse_pipe(str(path), "an index")
-    try:
+    with read_errors(str(path), again):
         path.open("rb").close()
-        # mapped: an index may be larger than memory, and a search reads only what it needs
-        index: Any = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
-    except OSError as error:
-        raise cannot_read(error).at(str(path)) from None
-    except (RuntimeError, MemoryError) as error:  # for a damaged size faiss asks for all memory
-        reason = "larger than memory" if isinstance(error, MemoryError) else faiss_message(error)
-        raise UserError(f"is damaged, or not an index (faiss: {reason})", again).at(
-            str(path)
-        ) from None
+        try:
+            # mapped: an index may be larger than memory, and a search reads only what it needs
+            index: Any = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+        except RuntimeError as error:
+            raise ValueError(f"faiss: {faiss_message(error)}") from None
+        except MemoryError:  # for a damaged size faiss asks for all
+            raise ValueError("larger than memory") from None
     beside = folder / "rows.npy"
     if not beside.exists():
         return FaissRows(index)

@@ -14,12 +14,10 @@ import numpy as np
 from structkit import plugin
 from structkit.embeddings.reading import Embeddings
 from structkit.embeddings.vectors import (
-    UNIT_TOLERANCE,
     BinaryRows,
     Int8Rows,
     IntArray,
     Vectors,
-    are_unit,
     pack_signs,
 )
 from structkit.errors import flag, wrong_usage
@@ -73,7 +71,6 @@ class Backend(plugin.Backend):
             vectors = EmbeddedCorpus(options.rescore).read(options, scan=False)
             same_rows(vectors, options.rescore[0], codes, corpus.files[0])
         if options.similarity != "maxsim":
-            unit = options.similarity == "cosine" and are_unit(vectors.vectors, UNIT_TOLERANCE)
-            check_similarity(options, "codes", unit=unit)
+            check_similarity(options, "codes", vectors)
         index = SignsIndex(codes) if binary else Index(replace(codes, doc_ids=codes.ids))
         return Exact(vectors, options, index, factor)

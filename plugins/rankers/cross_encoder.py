@@ -18,7 +18,6 @@ from structkit.extras import SENTENCE_TRANSFORMERS, require
 from structkit.learning.encoders.pretrained import check_model_folder, explain_damage
 from structkit.learning.folders import model_folder, weight_types
 from structkit.learning.static import is_table
-from structkit.learning.tokens import Truncation
 from structkit.learning.training.devices import chosen_device
 from structkit.plugin import setting
 from structkit.progress import say
@@ -46,7 +45,7 @@ class Ranker(plugin.Ranker):
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
         """Return the score of each hit; the first query with hits that are cut is reported."""
         texts = [document_text(hit.record, self.document_field) for hit in hits]
-        if not self.truncation.truncated["pair"]:
+        if not self.reported:
             self.report_cut(query, texts)
         pairs = [(query.text, text) for text in texts]
         logits: Floats = self.encoder.predict(
@@ -59,19 +58,19 @@ class Ranker(plugin.Ranker):
         return in_order_of(logits, scores.astype(np.float64))
 
     def report_cut(self, query: Query, texts: Sequence[str]) -> None:
-        """Count the texts that are longer, with the query, than the model reads, and say so."""
+        """Say how many texts are longer, with the query, than the model reads."""
         read = self.encoder.tokenizer([query.text] * len(texts), texts, verbose=False)["input_ids"]
         most = self.encoder.max_seq_length or float("inf")
         cut = sum(len(ids) > most for ids in read)
-        self.truncation.count("pair", len(texts), cut)
         if cut:
+            self.reported.add(query.id)
             longer = f"longer than {most} tokens, and cut"
             say(f"query {query.id} and {cut:,} of its hits are {longer}; others may be, too")
 
     @cached_property
-    def truncation(self) -> Truncation:
-        """The pairs that were cut, until the first ones."""
-        return Truncation()
+    def reported(self) -> set[str]:
+        """The query whose hits are reported as cut: the first one."""
+        return set()
 
     @cached_property
     def encoder(self) -> Any:

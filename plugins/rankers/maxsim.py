@@ -8,12 +8,11 @@ from functools import cached_property
 import numpy as np
 
 from structkit import plugin
-from structkit.embeddings.reading import read_embeddings, same_model
+from structkit.embeddings.reading import check_comparable, read_embeddings
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, program
 from structkit.plugin import setting
 from structkit.ranking.reranking import Candidate, Query
-from structkit.records.jsonl import input_name
 from structkit.searching.index import Index, maxsim
 from structkit.settings import settings_class
 
@@ -46,12 +45,7 @@ class Ranker(plugin.Ranker):
     def queries(self) -> RowsOfTexts:
         """The rows of the queries, by the same model."""
         queries, documents = RowsOfTexts(self.query_embeddings), self.documents
-        same_model(queries.read.model, documents.read.model, queries.file, documents.file)
-        dimensions, others = queries.read.dimensions, documents.read.dimensions
-        if dimensions != others:
-            problem = f"has {dimensions} dimensions, but {input_name(documents.file)} has {others}"
-            remedy = "encode queries and documents with one model"
-            raise UserError(problem, remedy).at(queries.file)
+        check_comparable(queries.read, documents.read, queries.file, documents.file)
         return queries
 
 

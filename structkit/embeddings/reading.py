@@ -32,12 +32,14 @@ from structkit.embeddings import (
 from structkit.embeddings.vectors import (
     CODE_TYPES,
     TOO_LARGE,
+    UNIT_TOLERANCE,
     BinaryRows,
     Floats,
     Int8Rows,
     IntArray,
     Matrix,
     Vectors,
+    are_unit,
     column_count,
     largest_norm,
 )
@@ -93,6 +95,12 @@ class Embeddings:
         """The hash of the model that made them, where it is known."""
         return self.meta.get("model_sha256")
 
+    @property
+    def is_unit(self) -> bool:
+        """Whether all rows have length 1, up to what codes or 16 bits round."""
+        known: bool | None = self.meta.get("unit")
+        return are_unit(self.vectors, UNIT_TOLERANCE) if known is None else known
+
     def take(self, rows: IntArray) -> Embeddings:
         """Return some of the rows, in that order."""
         return replace(
@@ -127,7 +135,7 @@ def read_embeddings(files: Sequence[str], *, fields: bool = False, scan: bool = 
 @contextmanager
 def read_errors(path: str, again: str = ENCODE_AGAIN) -> Iterator[None]:
     """Raise a `UserError` if a file cannot be read; `again` is the remedy that makes it anew."""
-    refuse_pipe(path, "a file beside embeddings")
+    refuse_pipe(path, "a file of embeddings")
     try:
         yield
     except (OSError, ValueError, TypeError, LookupError) as error:
@@ -141,12 +149,7 @@ def concatenate(parts: Sequence[Embeddings], files: Sequence[str]) -> Embeddings
     """Return several matrices as one corpus; each id is in one of them only."""
     first, seen = parts[0], set[str]()
     for name, part in zip(files, parts, strict=True):
-        if part.dimensions != first.dimensions:
-            other = f"{input_name(files[0])} has {first.dimensions}"
-            raise UserError(
-                f"has {part.dimensions} dimensions, but {other}", "encode all files with one model"
-            ).at(name)
-        same_model(part.model, first.model, name, files[0])
+        check_comparable(part, first, name, files[0])
         if len(parts) > 1:
             try:
                 for identifier in dict.fromkeys(part.ids):  # a document's rows may share one
@@ -162,6 +165,14 @@ def concatenate(parts: Sequence[Embeddings], files: Sequence[str]) -> Embeddings
         [record for part in parts for record in part.fields],
         first.meta,
     )
+
+
+def check_comparable(part: Embeddings, other: Embeddings, file: str, other_file: str) -> None:
+    """Raise if embeddings of two files differ in dimensions, or are known to do so in models."""
+    if part.dimensions != other.dimensions:
+        problem = f"has {part.dimensions} dimensions, but {input_name(other_file)} has "
+        raise UserError(f"{problem}{other.dimensions}", "encode both with one model").at(file)
+    same_model(part.model, other.model, file, other_file)
 
 
 def same_model(model: str | None, other: str | None, file: str, other_file: str) -> None:
@@ -241,20 +252,13 @@ def read_matrix(path: str, *, fields: bool = False, scan: bool = True) -> Embedd
     Integers are rows that `encode --quantize` wrote, of the kind in `NAME.meta.json`. Without
     `scan`, rows are not read yet: the largest norm is infinite.
     """
-    try:
+    with read_errors(path, _encode_remedy(".npy")):
         vectors: Any = map_array(path)
-    except OSError as error:
-        raise cannot_read(error).at(path) from None
-    except ValueError as error:
-        raise UserError(
-            f"is damaged, or not a .npy file of numbers (NumPy: {error})", _encode_remedy(".npy")
-        ).at(path) from None
     stem = path.removesuffix(".npy")
     kind = next((name for name, code in CODE_TYPES.items() if vectors.dtype == code), None)
     problem = f"holds {vectors.dtype} {vectors.shape}, not floats (documents, dimensions)"
-    form_error = UserError(problem, _encode_remedy(".npy")).at(path)
     if vectors.ndim != 2 or not (vectors.dtype.kind == "f" or kind) or 0 in vectors.shape:
-        raise form_error
+        raise UserError(problem, _encode_remedy(".npy")).at(path)
     present_files = {
         ending for ending in (".npy", *SUFFIXES_BESIDE) if os.path.exists(stem + ending)
     }
@@ -264,9 +268,7 @@ def read_matrix(path: str, *, fields: bool = False, scan: bool = True) -> Embedd
     meta: Record = {}
     if META_SUFFIX in present_files:
         meta = read_meta(stem + META_SUFFIX, *vectors.shape, kind=kind)
-    if CODE_TYPES.get(meta.get("quantize", "")) != CODE_TYPES.get(kind or ""):
-        if not kind:
-            raise form_error
+    if kind and meta.get("quantize") != kind:
         # as quantize_embeddings of sentence-transformers returns
         raise UserError(
             f"holds {vectors.dtype} codes without their ranges",
@@ -285,11 +287,7 @@ def read_matrix(path: str, *, fields: bool = False, scan: bool = True) -> Embedd
     elif kind:
         rows = Matrix([_int8_rows(stem, vectors)])
         read_files.add(SCALES_SUFFIX)
-    check_together(
-        path,
-        meta,
-        [name for name in (".npy", *SUFFIXES_BESIDE) if name in read_files & present_files],
-    )
+    check_together(path, meta, sorted(read_files & present_files))
     norm = 1.0
     if kind != "binary":
         norm = largest_norm(rows, path) if scan else math.inf
@@ -316,9 +314,8 @@ def _int8_rows(stem: str, codes: Any) -> Int8Rows:
 def map_array(path: str) -> Any:
     """Map the array in a .npy file, which is read on use; never a pickle.
 
-    Errors: `ValueError` for a damaged or false header, with NumPy's reason; `UserError` for a pipe.
+    Errors: `ValueError` for a damaged or false header, with NumPy's reason.
     """
-    refuse_pipe(path, "a .npy file")
     try:
         with warnings.catch_warnings(action="ignore"):  # of sizes beyond all numbers
             array = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -338,19 +335,14 @@ def read_parquet(path: str, *, fields: bool = False) -> Embeddings:
     `doc_id`, and kept fields.
     """
     arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
-    refuse_pipe(path, "a Parquet file")
-    try:
-        file = parquet.ParquetFile(path)
-        table = file.read()
-        table.validate(full=True)  # texts are UTF-8
-        names = table.column_names
-    except (OSError, ValueError, arrow.ArrowException) as error:
-        if isinstance(error, OSError) and error.errno:
-            raise cannot_read(error).at(path) from None
-        raise UserError(
-            f"is not a Parquet file, or a damaged one ({str(error).partition('.')[0]})",
-            _encode_remedy(".parquet"),
-        ).at(path) from None
+    with read_errors(path, _encode_remedy(".parquet")):
+        try:
+            file = parquet.ParquetFile(path)
+            table = file.read()
+            table.validate(full=True)  # texts are UTF-8
+        except arrow.ArrowException as error:
+            raise ValueError(str(error).partition(".")[0]) from None
+    names = table.column_names
     vector_column = next((name for name in ("embedding", "vector") if name in names), "")
     if "id" not in names or not vector_column or not len(table):
         columns = ", ".join(names) or "no columns"

@@ -142,12 +142,12 @@ def check_options(options: SearchOptions, backend: str, *taken: str) -> None:
         raise wrong_usage(problem, f"leave it out, or name another {flag('backend')}")
 
 
-def check_similarity(options: SearchOptions, backend: str, *, unit: bool) -> None:
+def check_similarity(options: SearchOptions, backend: str, corpus: Embeddings) -> None:
     """Raise for a similarity that a backend of inner products cannot rank by.
 
-    `unit`: the corpus has rows of length 1, whose inner product is their cosine.
+    The inner product of rows of length 1 is their cosine.
     """
-    if options.similarity == "dot" or (options.similarity == "cosine" and unit):
+    if options.similarity == "dot" or (options.similarity == "cosine" and corpus.is_unit):
         return
     raise UserError(
         f"{flag('backend', backend)} ranks by inner product, not by {options.similarity}",

@@ -106,7 +106,7 @@ def test_a_saved_index_that_does_not_fit_is_refused(corpus, queries, tmp_path):
     ids = (saved / "ids.txt").read_text().splitlines()
     binary = (saved / "index").read_bytes()
     size = binary[:33] + b"\xff" * 8 + binary[41:]
-    damaged = "index/index: is damaged, or not an index"
+    damaged = "index/index: cannot be read: faiss: "
     spoiled = [
         ("ids.txt", "\n".join(ids[:-1]), "ids.txt: holds 599 ids for 600"),
         ("ids.txt", "\n".join([*ids[:-1], ids[0]]), 'ids.txt:600: id "c0" is repeated'),
