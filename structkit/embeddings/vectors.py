@@ -230,6 +230,20 @@ def scatter_rows(parts: Sequence[tuple[NDArray[Any], IntArray]]) -> NDArray[Any]
     return whole
 
 
+def top_k(scores: Floats, place: IntArray, k: int) -> IntArray:
+    """Return the numbers of the k highest scores, best first; equal scores go by place.
+
+    >>> top_k(np.array([1, 2, 1, 1], np.float32), np.array([3, 2, 1, 0]), 2).tolist()
+    [1, 3]
+    """
+    candidates = np.arange(len(scores))
+    if k < len(scores):
+        kth = len(scores) - k
+        threshold = np.partition(scores, kth)[kth]
+        candidates = np.flatnonzero(scores >= threshold)  # all that tie at the boundary
+    return candidates[np.lexsort((place[candidates], -scores[candidates]))][:k]
+
+
 def row_norms(rows: Matrix) -> Vectors:
     """Return the Euclidean norm of each row, (rows,)."""
     norms = [np.empty(0, np.float32)]

@@ -21,9 +21,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.embeddings.vectors import Floats, IntArray, Vectors, scatter_rows
+from structkit.embeddings.vectors import Floats, IntArray, Vectors, scatter_rows, top_k
 from structkit.searching import BM25_B, BM25_K1, PREFIX_WORD_WEIGHT
-from structkit.searching.index import top_k
 from structkit.searching.words import MIN_STEM_CHARACTERS, document_words, same_stem, shortens
 from structkit.structure.bags import Bags
 

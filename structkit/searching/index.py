@@ -31,6 +31,7 @@ from structkit.embeddings.vectors import (
     Vectors,
     are_unit,
     normalize_rows,
+    top_k,
 )
 from structkit.errors import UserError
 
@@ -65,20 +66,6 @@ def tie_ranks(doc_ids: Sequence[str]) -> IntArray:
     """
     order = sorted(range(len(doc_ids)), key=doc_ids.__getitem__, reverse=True)
     return np.argsort(order)  # the inverse permutation
-
-
-def top_k(scores: Floats, place: IntArray, k: int) -> IntArray:
-    """Return the numbers of the k best of some documents, best first; equal scores go by place.
-
-    >>> top_k(np.array([1, 2, 1, 1], np.float32), tie_ranks(["a", "b", "c", "d"]), 2).tolist()
-    [1, 3]
-    """
-    candidates = np.arange(len(scores))
-    if k < len(scores):
-        kth = len(scores) - k
-        threshold = np.partition(scores, kth)[kth]
-        candidates = np.flatnonzero(scores >= threshold)  # all that tie at the boundary
-    return candidates[np.lexsort((place[candidates], -scores[candidates]))][:k]
 
 
 def float32_scores(queries: Vectors, rows: Vectors, similarity: str) -> Vectors:

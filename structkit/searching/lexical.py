@@ -14,7 +14,7 @@ import numpy as np
 import orjson
 
 from structkit.embeddings.reading import fingerprint, id_line, map_array, read_errors
-from structkit.embeddings.vectors import IntArray, Vectors
+from structkit.embeddings.vectors import IntArray, Vectors, top_k
 from structkit.errors import UserError, flag, wrong_usage
 from structkit.paths import refuse_pipe
 from structkit.processes import group_by_size
@@ -23,7 +23,7 @@ from structkit.records.jsonl import Record, Records, parse_each
 from structkit.records.output import refuse_existing, whole_folder, write_json
 from structkit.searching.bm25 import Counts, Postings, smallest
 from structkit.searching.hits import Hit, Ranked
-from structkit.searching.index import tie_ranks, top_k
+from structkit.searching.index import tie_ranks
 from structkit.searching.options import WORD_LIST, WordOptions, is_saved
 from structkit.searching.words import folded_words
 from structkit.settings import given_values, settings_of
