@@ -402,7 +402,7 @@ def with_places(
 
 
 @dataclass(frozen=True)
-class Parts:
+class TextParts:
     """The lines of code or the sentences of a document, and on which of its lines each begins."""
 
     record: Record
@@ -411,7 +411,7 @@ class Parts:
     window: int  # how many are scored together
 
     @classmethod
-    def of(cls, record: Record) -> Parts:
+    def of(cls, record: Record) -> TextParts:
         """Return the parts of a document."""
         field, text = field_and_text(record)
         if field not in PROSE_FIELDS:
@@ -450,7 +450,7 @@ def best_places(
     Its `line` is there if the text is as in its file. Prose has a `quote`, the sentence; code the
     `symbol` around the line, and the first and last line of this.
     """
-    documents = [Parts.of(record) for record in records]
+    documents = [TextParts.of(record) for record in records]
     places = list[Record]()
     shares_of_documents = _word_shares([parts.texts for parts in documents], weights)
     for parts, shares in zip(documents, shares_of_documents, strict=True):
@@ -498,7 +498,7 @@ def _word_shares(documents: Sequence[Sequence[str]], weights: Mapping[str, float
     ]
 
 
-def _definition_matches(parts: Parts, question: str) -> Floats:
+def _definition_matches(parts: TextParts, question: str) -> Floats:
     """Return how well the names that lines define match a question, (parts,)."""
     matches, first = np.zeros(len(parts.texts)), first_line_number(parts.record) or 1
     asked = query_parts(question)
@@ -514,7 +514,7 @@ def _definition_matches(parts: Parts, question: str) -> Floats:
     return matches
 
 
-def _scores(parts: Parts, shares: Floats, definitions: Floats) -> Floats:
+def _scores(parts: TextParts, shares: Floats, definitions: Floats) -> Floats:
     """Score each part with the following ones, without their meaning, (parts,)."""
     if parts.window > 1:
         is_comment = [bool(COMMENT_LINE.match(text)) for text in parts.texts]
@@ -528,7 +528,7 @@ def _scores(parts: Parts, shares: Floats, definitions: Floats) -> Floats:
     return np.where([bool(text.strip()) for text in parts.texts], scores, -np.inf)
 
 
-def _embeddings(parts: Parts, vectors: Floats) -> Floats:
+def _embeddings(parts: TextParts, vectors: Floats) -> Floats:
     """Return unit embeddings of each part with the following ones, (parts, dimensions)."""
     weighted = vectors * np.array([len(text.strip()) for text in parts.texts])[:, None]
     total = weighted.copy()
@@ -537,7 +537,7 @@ def _embeddings(parts: Parts, vectors: Floats) -> Floats:
     return normalize_rows(total)
 
 
-def _place(parts: Parts, shares: Floats, definitions: Floats, scores: Floats) -> Record:
+def _place(parts: TextParts, shares: Floats, definitions: Floats, scores: Floats) -> Record:
     """Return the best part as fields of its document."""
     first, best = first_line_number(parts.record), int(np.argmax(scores))
     if parts.window == 1:

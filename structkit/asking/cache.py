@@ -100,7 +100,7 @@ class Target:
         """The real path to which paths in the target are relative."""
         return os.path.commonpath(self.real)
 
-    def within(self, path: str) -> str:
+    def relative_path(self, path: str) -> str:
         """Return the path of a file in the target; its name if it is the target itself."""
         path, top = readable_path(path), readable_path(self.top)
         if path == top:

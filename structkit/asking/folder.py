@@ -149,7 +149,7 @@ class FileChanges:
         changes = cls(removed={*known})
         for found in walk.sources(target.real):
             if isinstance(found, Source):
-                source = replace(found, path=target.within(found.path))
+                source = replace(found, path=target.relative_path(found.path))
                 changes.add(source, source.status, known)
             elif found.fault:
                 changes.faults.append(found.error)

@@ -59,7 +59,7 @@ class Place(NamedTuple):
 
     def passage(self, folder: Folder, target: Target) -> tuple[int, Record]:
         """Return the number and the record of the shortest passage with this line."""
-        path, first = target.within(os.path.realpath(self.file)), 0
+        path, first = target.relative_path(os.path.realpath(self.file)), 0
         for file in folder.files:
             if file.path == path:
                 break
