@@ -65,7 +65,7 @@ TEST_FOLDER = re.compile(r"[a-z.]Tests?$|^tests?[-_]|[-_]tests?$")
 def folders_and_name(path: str) -> tuple[tuple[str, ...], str]:
     """Return the folders of a path, in lower case, and the words of its name.
 
-    >>> folders_and_name("src/Tests/HTTPClient_test.py")
+    >>> folders_and_name("./src/Tests/HTTPClient_test.py")
     (('src', 'tests'), 'http_client_test')
     >>> folders_and_name("app/src/main/java/com/example/Pool.java")
     (('app', 'src', 'main', 'java'), 'pool')
@@ -76,7 +76,9 @@ def folders_and_name(path: str) -> tuple[tuple[str, ...], str]:
         packages = DOMAIN.search(path)
     parent = path[: packages.end()] if packages else folder
     folders = tuple(
-        "test" if TEST_FOLDER.search(name) else name.lower() for name in parent.split("/") if name
+        "test" if TEST_FOLDER.search(name) else name.lower()
+        for name in parent.split("/")
+        if name not in ("", ".")
     )
     return folders, "_".join(name_parts(splitext(file)[0]))
 
