@@ -54,10 +54,10 @@ class Method(EncoderSettings):
     batch_size: int = setting(16, source=RELEASED_CODE)
     learning_rate: float = setting(5e-5, source=RELEASED_CODE)
     alignment_weight: float = setting(
-        1.0, "weight of the contrastive loss (SDA)", "SANTA, eq. 4", low=0.0, group="loss"
+        1.0, "weight of the contrastive loss (SDA)", "SANTA, eq. 4", low=0.0, high=1e6, group="loss"
     )
     entity_weight: float = setting(
-        1.0, "weight of entity prediction (MEP)", "SANTA, eq. 4", low=0.0, group="loss"
+        1.0, "weight of entity prediction (MEP)", "SANTA, eq. 4", low=0.0, high=1e6, group="loss"
     )
     align_on: str = setting(
         "masked",

@@ -170,6 +170,7 @@ class RanksSettings(PictureSettings):
         "Temperature that divides the scores.",
         inferred="per run, the one that makes its relevant documents most probable",
         low=1e-6,
+        high=1e6,
     )
 
 

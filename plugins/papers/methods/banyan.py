@@ -28,6 +28,7 @@ class Method(TreeSettings):
         "channels of an embedding, which share one composition",
         BANYAN_PAPER,
         low=1,
+        high=100_000,
         group="model",
     )
     batch_size: int = setting(512, source=BANYAN_PAPER)

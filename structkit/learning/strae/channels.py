@@ -22,6 +22,7 @@ class ChannelSettings(NodeSettings):
         "channels of an embedding; composition sees one at a time",
         "StrAE, section 2",
         low=1,
+        high=100_000,
         group="model",
     )
     composition_init: str = setting(

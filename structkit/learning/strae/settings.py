@@ -61,6 +61,7 @@ class WordSettings:
         None,
         "maximum words of a record; a longer record is an error",
         low=1,
+        high=10**9,
         group="texts",
     )
 
@@ -121,6 +122,7 @@ class VocabularySettings(WordSettings, GradientSettings):
         "maximum leaves in one pass, and of a record; a larger batch is split and its "
         "gradients are summed",
         low=1,
+        high=10**9,
         group="speed",
     )
     learning_rate: float = setting(1e-3, "peak learning rate of Adam", STRAE_APPENDIX)
@@ -249,6 +251,7 @@ class NodeSettings(TreeSettings):
         "temperature that divides cosines in the contrastive loss",
         STRAE_APPENDIX,
         low=0.025,
+        high=1e6,
         group="loss",
     )
     mask_duplicates: bool = setting(

@@ -60,7 +60,13 @@ class Method(Contract):
     usage: ClassVar[str] = "encode texts.jsonl -m {} -o out.jsonl"
     """A command that uses the model `{}`, for its card."""
 
-    seed: int = setting(0, "seed of initialization, order, dropout and sampling", group="common")
+    seed: int = setting(
+        0,
+        "seed of initialization, order, dropout and sampling",
+        low=-(2**63),
+        high=2**63 - 1,
+        group="common",
+    )
 
     def __post_init__(self) -> None:
         check(self)
@@ -137,7 +143,7 @@ class PassSettings(Method):
 class GradientSettings(PassSettings):
     """The settings of a training by gradient steps, one for each batch."""
 
-    batch_size: int = setting(32, "records per step", low=1, group="common")
+    batch_size: int = setting(32, "records per step", low=1, high=1_000_000, group="common")
     warmup: float = setting(
         0.1,
         "share of the steps in which the learning rate warms up",
@@ -153,12 +159,13 @@ class GradientSettings(PassSettings):
         group="schedule",
     )
     max_grad_norm: float = setting(
-        1.0, "clip gradients to this norm; 0: never", low=0.0, group="schedule"
+        1.0, "clip gradients to this norm; 0: never", low=0.0, high=1e6, group="schedule"
     )
     max_steps: int | None = setting(
         None,
         "stop after this many steps; 0 writes the untrained model",
         low=0,
+        high=10**12,
         group="common",
     )
 
@@ -180,6 +187,7 @@ class GradientSettings(PassSettings):
         None,
         "end a stage after this many evaluations without gain",
         low=1,
+        high=10**6,
         group="schedule",
         requires="validate",
     )
@@ -224,9 +232,9 @@ class RunOptions(ErrorOptions):
     )
     resume: bool = setting(False, "continue a stopped run", group="run")
     save_every: int = setting(
-        0, "steps between checkpoints; 0: only when stopped", low=0, group="run"
+        0, "steps between checkpoints; 0: only when stopped", low=0, high=10**12, group="run"
     )
-    log_every: int = setting(10, "steps between log lines", low=1, group="run")
+    log_every: int = setting(10, "steps between log lines", low=1, high=10**12, group="run")
     log_format: str = setting(
         "text",
         "log format on stderr; json writes a line per log step",
