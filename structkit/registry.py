@@ -133,7 +133,7 @@ class Plugin:
         return loaded
 
 
-def _literals_of(node: ast.ClassDef, names: Collection[str]) -> dict[str, tuple[Any, ...]]:
+def _literals_of(node: ast.ClassDef, names: Collection[str]) -> dict[str, Texts]:
     """Return the values of a class's attributes with these names."""
     literals = {}
     for statement in node.body:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from tokenizers import Tokenizer
 
-from structkit.embeddings.vectors import IntArray, Vectors
+from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag
 from structkit.learning.encoders.encoder import Encoder, open_model
 from structkit.learning.encoders.models import TableModel, train_tokenizer
@@ -100,7 +100,9 @@ def random_table(settings: Any, spool: Spool) -> Table:
     for text in settings.texts(spool):
         texts += 1
         having[list(set(tokenizer.encode(text, add_special_tokens=False).ids))] += 1
-    rows *= roots_of_idf(texts, having)[:, None]
+    # √idf, so that products of two tokens get idf: Lucene's for BM25, which is never negative
+    idf = np.log1p((texts - having + 0.5) / (having + 0.5))
+    rows *= np.sqrt(idf).astype(np.float32)[:, None]
     return Table(rows, tokenizer, settings.saturating)
 
 
@@ -129,15 +131,6 @@ def zipf_weights(tokens: int) -> Vectors:
     shares = inverse / inverse.sum()
     weights: Vectors = (SIF_COEFFICIENT / (SIF_COEFFICIENT + shares)).astype(np.float32)
     return weights
-
-
-def roots_of_idf(texts: int, having: IntArray) -> Vectors:
-    """Return √idf of tokens that `having` of the texts contain, so that products of two get idf.
-
-    The inverse document frequency is Lucene's for BM25, which is never negative.
-    """
-    roots: Vectors = np.sqrt(np.log1p((texts - having + 0.5) / (having + 0.5))).astype(np.float32)
-    return roots
 
 
 def common_words(tokenizer: Tokenizer, texts: Iterable[str]) -> list[str]:

@@ -110,7 +110,9 @@ def _train_classifier(inputs: Tensor, labels: Tensor, seed: int) -> nn.Module:
             loss = functional.cross_entropy(model(inputs[batch]), labels[batch])
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
-        accuracy = _classifier_accuracy(model, inputs[held_out], labels[held_out])
+        with torch.no_grad():
+            is_right = model(inputs[held_out]).argmax(1) == labels[held_out]
+        accuracy = float(is_right.double().mean())
         waited += 1
         if accuracy > best:
             best, waited = accuracy, 0
@@ -119,8 +121,3 @@ def _train_classifier(inputs: Tensor, labels: Tensor, seed: int) -> nn.Module:
             break
     model.load_state_dict(weights)
     return model
-
-
-@torch.no_grad()
-def _classifier_accuracy(model: nn.Module, inputs: Tensor, labels: Tensor) -> float:
-    return float((model(inputs).argmax(1) == labels).double().mean())

@@ -342,7 +342,7 @@ class Trainer:
             **{name: getattr(self, name) for name in PROGRESS_FIELDS},
             "seconds": self.earlier_seconds + time.monotonic() - self.started,
             "log": self.log.state(),
-            **({} if self.held_out is None else {"held_out": self.held_out.state()}),
+            "held_out": self.held_out and self.held_out.state(),
         }
         self.folder.save(self.step, state)
 
