@@ -46,7 +46,7 @@ def page(name: str, command: Any, context: Any) -> str:
         line for part in (command.help or "").split("\n\n") for line in (".PP", escaped(part))
     ]
     if isinstance(command, Commands):
-        lines += _definitions(command.heading, command.rows(context))
+        lines += _definitions(command.group.heading, command.rows(context))
     for heading, rows in sections(command, context).items():
         lines += _definitions(heading, rows)
     if shown := examples(command):
