@@ -142,7 +142,7 @@ def read_errors(path: str, again: str = ENCODE_AGAIN) -> Iterator[None]:
         failed = cannot_read(error)
         if isinstance(error, FileNotFoundError) or not isinstance(error, OSError):
             failed.remedy = again
-        raise failed.at(path) from None
+        raise failed.at(getattr(error, "filename", None) or path) from None
 
 
 def concatenate(parts: Sequence[Embeddings], files: Sequence[str]) -> Embeddings:
