@@ -25,6 +25,7 @@ from safetensors import safe_open
 from tokenizers import Tokenizer
 
 from experiments.kept import Record
+from structkit.embeddings.vectors import IntArray
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.scoring.measures import interval
 from structkit.scoring.probabilities import fitted_temperature
@@ -176,17 +177,13 @@ def unigram(files: Sequence[Path]) -> list[str]:
         )
         tokens = guessed.sum()
         counted[known] = guessed[known] = 0
-        shares = (counted + 1) / (counted + 1).sum()
-        loss = -(guessed * np.log(shares)).sum() / tokens
+        loss = loss_by_frequency(counted, guessed) / tokens
         lines.append(f"| {file.stem} | {tokens:,} | {guessed.sum():,} | {loss:.2f} |")
     return lines
 
 
 def words(files: Sequence[Path]) -> list[str]:
-    """Rows of the loss of guessing each word of held-out trees by its frequency, in nats.
-
-    One is added to the count of each word of the model's vocabulary in the training trees.
-    """
+    """Rows of the loss of guessing each word of held-out trees by its frequency, in nats."""
     vocabulary = Vocabulary.load(files[0])
     counted, *guessed = (
         np.bincount(
@@ -195,11 +192,17 @@ def words(files: Sequence[Path]) -> list[str]:
         )
         for file in files[1:]
     )
-    logs = np.log((counted + 1) / (counted + 1).sum())
     lines = ["| data | words | loss of a unigram model |", "|---|---:|---:|"]
     for file, counts in zip(files[2:], guessed, strict=True):
-        lines.append(f"| {file.stem} | {counts.sum():,} | {-(counts @ logs) / counts.sum():.2f} |")
+        loss = loss_by_frequency(counted, counts) / counts.sum()
+        lines.append(f"| {file.stem} | {counts.sum():,} | {loss:.2f} |")
     return lines
+
+
+def loss_by_frequency(counted: IntArray, guessed: IntArray) -> float:
+    """The summed loss of guessing tokens by their counts elsewhere, each plus one."""
+    shares = (counted + 1) / (counted + 1).sum()
+    return float(-(guessed * np.log(shares)).sum())
 
 
 def word_numbers(record: Record, vocabulary: Vocabulary) -> list[int]:
