@@ -408,7 +408,7 @@ class Store:
 
 
 def records_at(path: str, lines: Iterable[bytes]) -> list[Record]:
-    """Return the records in lines with this path instead of that of an equal file."""
+    """Return the records in lines with this path; an equal file may have stored its own."""
     records = [orjson.loads(line) for line in lines]
     for record in records:
         stored = record["path"]

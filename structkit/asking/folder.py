@@ -270,7 +270,7 @@ class Folder:
             others = len(state.faults) - 1
             more = f" (and {others:,} more)" if others else ""
             say(f"{state.faults[0]}{more}")
-        state.folder.store = store  # that of an earlier question is closed
+        state.folder.store = store  # the store of an earlier question is closed
         return state.folder
 
     def records(self, passages: Iterable[int]) -> dict[int, Record]:

@@ -39,7 +39,7 @@ class RareKind:
     questions: re.Pattern[str] = NO_MATCH  # that ask for the kind
 
     def includes(self, path: str) -> bool:
-        """Return whether a path is that of such a file."""
+        """Return whether a path names such a file."""
         folders, name = folders_and_name(path)
         return (
             not self.folders.isdisjoint(folders)

@@ -370,7 +370,7 @@ def git_folder(root: str) -> str:
 
 
 def common_folder(git: str) -> str:
-    """Return git's folder for all working trees of a repository, from that of one of them."""
+    """Return git's folder for all working trees of a repository, given one tree's own."""
     return os.path.join(git, _first_line(git, "commondir"))
 
 

@@ -52,7 +52,7 @@ def cannot_write(error: OSError, name: str = "output") -> UserError:
 
 
 def write_error(error: OSError, path: str, name: str = "output") -> Exception:
-    """Return the error with its place and a remedy; that of a closed pipe stays."""
+    """Return the error with its place and a remedy, or a closed pipe's as it is."""
     if isinstance(error, BrokenPipeError):
         return error
     return cannot_write(error, name).at("stdout" if path == "-" else path)

@@ -141,7 +141,7 @@ class DocComments:
     attribute: str = r"(?!)"  # pattern for an attribute that documents: its last group is the text
     hidden: str = ""  # pattern for parts of a comment that are no documentation
     file_start: Collection[str] = ("hash_bang_line",)  # kinds of nodes before a file's comment
-    overloads: Collection[str] = ()  # kinds of signatures whose comment is that of the function
+    overloads: Collection[str] = ()  # kinds of signatures whose comment documents the function
     docstring: Callable[[tree_sitter.Node], str] | None = None
 
     def text_of(self, definition: Definition) -> str:
